@@ -1,4 +1,5 @@
-//! Specimens that have to be built before they run, built once and cached below the target directory.
+//! Specimens that have to be built before they run, built once and cached below the target
+//! directory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,8 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use crate::{python, repository, unflake};
 
-/// The directory of a specimen, by its path below `specimens/`, after these build commands. What has been
-/// built is reused until the sources change.
+/// The directory of a specimen, by its path below `specimens/`, after these build commands. What
+/// has been built is reused until the sources change.
 pub fn built(path: &str, build: &[Vec<String>]) -> PathBuf {
     let source = repository().join("specimens").join(path);
     if build.is_empty() {

@@ -1,5 +1,5 @@
-//! What the end-to-end tests share: sandboxes, the real `unflake` binary run in them, and the check that
-//! nothing is left behind.
+//! What the end-to-end tests share: sandboxes, the real `unflake` binary run in them, and the check
+//! that nothing is left behind.
 
 mod built_specimen;
 mod mount;
@@ -22,8 +22,8 @@ pub use running_process::RunningProcess;
 pub use sample_projects::{flaky, shop};
 pub use sandbox::{Invocation, Sandbox};
 
-/// The one time limit of the end-to-end tests: whatever takes this long hangs. It is far above what a busy
-/// machine needs, so that no outcome depends on speed.
+/// The one time limit of the end-to-end tests: whatever takes this long hangs. It is far above what
+/// a busy machine needs, so that no outcome depends on speed.
 pub const HANG: Duration = Duration::from_secs(600);
 
 /// The root of the repository.
@@ -31,7 +31,8 @@ pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("e2e is in the repository")
 }
 
-/// The real binary, built from the current sources. `cargo test` does not build it for another package.
+/// The real binary, built from the current sources. `cargo test` does not build it for another
+/// package.
 pub fn unflake() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -69,9 +70,10 @@ pub fn pytest() -> [&'static str; 3] {
     [python().to_str().expect("the path of the Python is Unicode"), "-m", "pytest"]
 }
 
-/// A cache of what unflake compiles for JVMs, kept between test runs.
-pub fn jvm_cache() -> PathBuf {
-    unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("tmp/jvm-cache")
+/// The cache directory of all sandboxes, kept between test runs: unflake unpacks and compiles its
+/// agents once.
+pub fn cache() -> PathBuf {
+    unflake().parent().and_then(Path::parent).expect("it is in a target directory").join("tmp/cache")
 }
 
 /// The scripted agent.

@@ -1,5 +1,5 @@
-//! A temporary PostgreSQL server that ends with the process that started it. The tests of the store include
-//! this file too.
+//! A temporary PostgreSQL server that ends with the process that started it. The tests of the store
+//! include this file too.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Stops the server and removes its files at the end of its standard input, so however the process that
-/// started it ends.
+/// Stops the server and removes its files at the end of its standard input, so however the process
+/// that started it ends.
 const GUARD: &str = r#"
 dir=$1 bin=$2 port=$3
 trap '' INT TERM HUP
@@ -46,8 +46,8 @@ pub struct Server {
     guard: Child,
 }
 
-/// The server of this process, started on first use. Without PostgreSQL the test fails instead of being
-/// skipped.
+/// The server of this process, started on first use. Without PostgreSQL the test fails instead of
+/// being skipped.
 pub fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(Server::start)

@@ -59,8 +59,8 @@ impl<'a> RunningProcess<'a> {
         self.wait(true)
     }
 
-    /// Waits for its exit while another unflake process may still run in the same sandbox, so that nothing
-    /// can be said about leftovers.
+    /// Waits for its exit while another unflake process may still run in the same sandbox, so that
+    /// nothing can be said about leftovers.
     pub fn finish_beside_others(self) -> RunOutput {
         self.wait(false)
     }
@@ -100,8 +100,8 @@ fn read_in_background(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<
     })
 }
 
-/// Checks that no process of the sandbox is alive and no directory of a run exists. The system may take a
-/// moment to remove what has been killed.
+/// Checks that no process of the sandbox is alive and no directory of a run exists. The system may
+/// take a moment to remove what has been killed.
 fn assert_nothing_left(root: &Path) {
     let began = Instant::now();
     loop {
@@ -115,8 +115,8 @@ fn assert_nothing_left(root: &Path) {
     }
 }
 
-/// Processes that have the sandbox as working directory or in their environment, which holds for everything
-/// that is started in it.
+/// Processes that have the sandbox as working directory or in their environment, which holds for
+/// everything that is started in it.
 fn processes_in(root: &Path) -> Vec<String> {
     let needle = root.as_os_str().as_encoded_bytes();
     let is_ours = |process: &Path| {

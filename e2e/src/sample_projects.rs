@@ -2,8 +2,8 @@
 
 use crate::Sandbox;
 
-/// Three tests of a small shop, of which the second has a real failure. Run it with `python -m pytest`, or
-/// add a `pythonpath` setting.
+/// Three tests of a small shop, of which the second has a real failure. Run it with `python -m
+/// pytest`, or add a `pythonpath` setting.
 pub fn shop() -> Sandbox {
     let product = "def price(n):\n    if n > 10:\n        return n - 1\n    return n\n";
     let tests = "from shop import price\n\

@@ -8,10 +8,12 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use unflake_store::{Run, Store};
 
-use crate::{RunOutput, RunningProcess, python, repository, unflake};
+use crate::{RunOutput, RunningProcess, cache, python, repository, unflake};
 
-/// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's environment
-/// is visible in it.
+const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
+/// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's
+/// environment is visible in it.
 pub struct Sandbox {
     root: TempDir,
 }
@@ -25,7 +27,8 @@ impl Default for Sandbox {
 impl Sandbox {
     /// An empty project.
     pub fn new() -> Self {
-        // Short, because paths of sockets must be; canonical, because runners report canonical paths.
+        // Short, because paths of sockets must be; canonical, because runners report canonical
+        // paths.
         let base = fs::canonicalize(std::env::temp_dir()).expect("there is a temporary directory");
         let root = tempfile::Builder::new().prefix("e2e-").tempdir_in(base).expect("it can be written");
         for name in ["project", "home", "tmp"] {
@@ -122,13 +125,14 @@ impl Sandbox {
             .env_clear()
             .env("PATH", std::env::join_paths(path).expect("it was a path before"))
             .env("HOME", below("home"))
-            .env("XDG_CACHE_HOME", below("home/cache"))
+            .env("XDG_CACHE_HOME", cache())
             .env("XDG_STATE_HOME", below("home/state"))
             .env("TMPDIR", below("tmp"))
             .env("LC_ALL", "C.UTF-8")
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            // Maven runs for seconds: optimizing its code costs more than it saves.
-            .env("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
+            // Build tools run for seconds: optimizing their code costs more than it saves.
+            .env("MAVEN_OPTS", QUICK_JVM)
+            .env("GRADLE_OPTS", format!("{QUICK_JVM} -Dorg.gradle.daemon=false"));
         // The Rust toolchain is found through the home of the user, not of the sandbox.
         for (name, directory) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             let home = || std::env::home_dir().map(|home| home.join(directory).into_os_string());

@@ -1,5 +1,5 @@
-//! How unflake reacts to every behaviour of an agent. The command is the scripted agent in `agents/fake`, so each
-//! test states exactly what is sent over the wire.
+//! How unflake reacts to every behaviour of an agent. The command is the scripted agent in
+//! `agents/fake`, so each test states exactly what is sent over the wire.
 
 use e2e::{RunOutput, Sandbox, fake_agent};
 use insta::assert_snapshot;
@@ -30,7 +30,7 @@ fn serve_with(options: &str, script: Value) -> RunOutput {
     scripted(json!([{ "serve": script }])).run(options, &command())
 }
 
-// -- The ladder -------------------------------------------------------------------------------------------------------
+// -- The ladder -----------------------------------------------------------------------------------
 
 #[test]
 fn the_rung_of_the_first_pass_determines_the_verdict() {
@@ -199,7 +199,7 @@ fn only_failures_and_errors_are_retried() {
     assert_eq!(result.list("attempts").len(), 8);
 }
 
-// -- Crashes ----------------------------------------------------------------------------------------------------------
+// -- Crashes --------------------------------------------------------------------------------------
 
 #[test]
 fn a_crash_is_real_and_the_remaining_tests_run() {
@@ -297,7 +297,7 @@ fn an_agent_that_skips_a_requested_test_does_not_block_the_run() {
     ");
 }
 
-// -- Invalid messages ----------------------------------------------------------------------------------------------------
+// -- Invalid messages -----------------------------------------------------------------------------
 
 #[test]
 fn another_protocol_version_is_rejected() {
@@ -354,7 +354,7 @@ fn a_connection_without_a_hello_is_ignored() {
     ");
 }
 
-// -- Before the tests are listed -----------------------------------------------------------------------------------------
+// -- Before the tests are listed ------------------------------------------------------------------
 
 #[test]
 fn an_agent_that_dies_before_listing_is_reported_with_its_output() {
@@ -398,7 +398,7 @@ fn an_agent_without_tests_exits_with_no_tests() {
     assert_eq!(result.json()["deselected"], 2);
 }
 
-// -- Early stops, forks and jobs -----------------------------------------------------------------------------------------
+// -- Early stops, forks and jobs ------------------------------------------------------------------
 
 #[test]
 fn a_runner_that_stops_early_reports_the_tests_it_left() {

@@ -14,7 +14,7 @@ fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
     sandbox.redact(if result.stdout.is_empty() { &result.stderr } else { &result.stdout })
 }
 
-// -- Commands that cannot be run ------------------------------------------------------------------------------------
+// -- Commands that cannot be run ------------------------------------------------------------------
 
 #[test]
 fn a_test_file_that_does_not_exist() {
@@ -184,7 +184,7 @@ fn a_test_file_that_cannot_be_imported() {
     assert_eq!(result.attempts(), ["test_it.py::test_a passed suite process"], "the other files run all the same");
 }
 
-// -- Settings ---------------------------------------------------------------------------------------------------------
+// -- Settings -------------------------------------------------------------------------------------
 
 #[test]
 fn a_configuration_file_that_cannot_be_parsed() {
@@ -259,7 +259,7 @@ fn a_report_path_without_its_directory() {
     assert!(!sandbox.project().join("ran").exists(), "reported before anything runs");
 }
 
-// -- Histories --------------------------------------------------------------------------------------------------------
+// -- Histories ------------------------------------------------------------------------------------
 
 #[test]
 fn a_history_of_a_newer_unflake_is_not_modified() {
@@ -337,7 +337,7 @@ fn regular(text: &str) -> String {
     regex_lite::Regex::new(r"\d+ attempts").unwrap().replace_all(text, "[N] attempts").into_owned()
 }
 
-// -- Huge and undecodable output ----------------------------------------------------------------------------------------
+// -- Huge and undecodable output ------------------------------------------------------------------
 
 #[test]
 fn a_failure_message_of_100_megabytes() {

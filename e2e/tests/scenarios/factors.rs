@@ -1,5 +1,5 @@
-//! `unflake factors`: interrupted experiments and invalid requests. What it must blame is in the specimens of
-//! `specimens/environment`.
+//! `unflake factors`: interrupted experiments and invalid requests. What it must blame is in the
+//! specimens of `specimens/environment`.
 
 use e2e::{Sandbox, python};
 use nix::sys::signal::Signal;

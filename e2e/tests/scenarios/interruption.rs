@@ -1,5 +1,6 @@
-//! Interrupted and killed runs: partial results are reported and stored, and nothing is left behind. Every
-//! sandbox checks for leftover processes and directories (see `RunningProcess::finish`).
+//! Interrupted and killed runs: partial results are reported and stored, and nothing is left
+//! behind. Every sandbox checks for leftover processes and directories (see
+//! `RunningProcess::finish`).
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +10,8 @@ use std::time::Duration;
 use e2e::Sandbox;
 use nix::sys::signal::Signal;
 
-/// A test that passes, one that fails, and one that writes its process id to `here` and then does `waiting`.
+/// A test that passes, one that fails, and one that writes its process id to `here` and then does
+/// `waiting`.
 fn waiting_suite(waiting: &str) -> Sandbox {
     Sandbox::with_tests(&format!(
         "import os, signal, subprocess, sys, time\n\
@@ -123,8 +125,11 @@ fn killing_unflake_ends_its_processes_and_keeps_the_history() {
 #[test]
 fn the_next_run_removes_leftovers_of_a_run_killed_at_start() {
     let sandbox = Sandbox::with_tests("def test_a(): pass\n");
-    sandbox.run("", "pytest").expect_exit(0);
-    let agents = fs::read_dir(sandbox.root().join("home/cache/unflake")).unwrap().flatten().map(|entry| entry.path());
+    // It spoils its cache, so it does not share that of the other sandboxes.
+    let own_cache = sandbox.root().join("cache");
+    let run = || sandbox.run_invocation("", "pytest").env("XDG_CACHE_HOME", &own_cache);
+    run().finish().expect_exit(0);
+    let agents = fs::read_dir(own_cache.join("unflake")).unwrap().flatten().map(|entry| entry.path());
     let agent = agents.map(|kit| kit.join("site-packages/unflake_agent/__init__.py")).find(|path| path.is_file());
     let agent = agent.expect("the agent is unpacked there");
     fs::remove_file(&agent).unwrap();
@@ -132,7 +137,7 @@ fn the_next_run_removes_leftovers_of_a_run_killed_at_start() {
     let directories = || fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten().map(|entry| entry.path());
     let left = || directories().find(|directory| directory.join("s").exists());
 
-    let running = sandbox.run_invocation("", "pytest").start();
+    let running = run().start();
     running.wait_until("the socket is open", || left().is_some());
     running.signal(Signal::SIGKILL);
     running.finish_beside_others().expect_exit(-9);
@@ -140,7 +145,7 @@ fn the_next_run_removes_leftovers_of_a_run_killed_at_start() {
     // The next run removes old directories only.
     assert!(Command::new("touch").args(["-d", "10 minutes ago"]).arg(&left).status().unwrap().success());
     fs::remove_file(agent).unwrap();
-    sandbox.run("", "pytest").expect_exit(0);
+    run().finish().expect_exit(0);
     assert!(!left.exists());
 }
 

@@ -1,5 +1,5 @@
-//! `unflake locate`: crashes, and tests that never fail or always fail. What it must find is in the specimens
-//! of `specimens/divergence`.
+//! `unflake locate`: crashes, and tests that never fail or always fail. What it must find is in the
+//! specimens of `specimens/divergence`.
 
 use e2e::{RunOutput, Sandbox};
 
@@ -61,6 +61,6 @@ fn runs_that_all_pass_or_all_fail_have_no_divergence() {
         "{}",
         failed.json()
     );
-    let nobody = sandbox.unflake(["locate", "test_", "--", "python", "-m", "pytest"]).finish().expect_exit(2);
-    assert!(nobody.stderr.contains("3 tests have `test_` in their names"), "{}", nobody.stderr);
+    let ambiguous = sandbox.unflake(["locate", "test_", "--", "python", "-m", "pytest"]).finish().expect_exit(2);
+    assert!(ambiguous.stderr.contains("3 tests have `test_` in their names"), "{}", ambiguous.stderr);
 }

@@ -1,4 +1,5 @@
-//! Scenarios through the real binary: what people do with unflake, what can go wrong, and what they see.
+//! Scenarios through the real binary: what people do with unflake, what can go wrong, and what they
+//! see.
 //!
 //! One test binary for all of them, so that it is linked once and its tests run side by side.
 

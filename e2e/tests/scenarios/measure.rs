@@ -1,5 +1,5 @@
-//! `unflake measure`: selection, noise rules and runners without layers. What it must find is in the specimens
-//! of `specimens/variance`.
+//! `unflake measure`: selection, noise rules and runners without layers. What it must find is in
+//! the specimens of `specimens/variance`.
 
 use e2e::{RunOutput, Sandbox};
 

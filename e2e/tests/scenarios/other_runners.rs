@@ -1,5 +1,5 @@
-//! Runners that are known only by their JUnit reports (`--results`, `--one-test`): Go, vitest, Perl's `prove`,
-//! and a shell script that misbehaves.
+//! Runners that are known only by their JUnit reports (`--results`, `--one-test`): Go, vitest,
+//! Perl's `prove`, and a shell script that misbehaves.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -36,7 +36,8 @@ fn attempts_of(result: &RunOutput, test: &str) -> Vec<String> {
     of_it.map(|reported| reported.rsplit_once(' ').map(|(first, _)| first.to_owned()).unwrap_or(reported)).collect()
 }
 
-/// Checks that the first pass has all tests in one environment, in order, and later attempts in others.
+/// Checks that the first pass has all tests in one environment, in order, and later attempts in
+/// others.
 fn one_process_for_all(result: &RunOutput, tests: usize) {
     let first: Vec<_> = result.list("attempts").iter().filter(|attempt| attempt["purpose"] == "suite").collect();
     assert_eq!(first.len(), tests);
@@ -132,8 +133,8 @@ one-test = """sh -c 'prove --formatter TAP::Formatter::JUnit "t/${1%_t}.t" > "$2
     one_process_for_all(&result, 4);
 }
 
-/// A small runner: `./runner` runs the tests `a` to `c` and writes a report, `./runner b` runs one. A file
-/// `fail-b` makes that test fail.
+/// A small runner: `./runner` runs the tests `a` to `c` and writes a report, `./runner b` runs one.
+/// A file `fail-b` makes that test fail.
 const RUNNER: &str = r#"#!/bin/sh
 echo "ran $*" >> log
 code=0

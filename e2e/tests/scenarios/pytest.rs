@@ -15,7 +15,7 @@ fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
     sandbox.redact(&result.stdout)
 }
 
-// -- Plugins and reports ------------------------------------------------------------------------------------------------
+// -- Plugins and reports --------------------------------------------------------------------------
 
 #[test]
 fn xdist_workers_are_not_used_with_a_note() {
@@ -64,7 +64,7 @@ fn a_flaky_suite_with_coverage_passes() {
     assert_eq!(result.findings(), ["test_it.py::test_flaky flaky-independent"]);
 }
 
-// -- Stops -------------------------------------------------------------------------------------------------------------
+// -- Stops ----------------------------------------------------------------------------------------
 
 #[test]
 fn maxfail_is_honored_and_the_rest_listed() {
@@ -110,7 +110,7 @@ fn pytest_exit_makes_a_run_incomplete() {
     ");
 }
 
-// -- After the last test ------------------------------------------------------------------------------------------------
+// -- After the last test --------------------------------------------------------------------------
 
 fn by_sh(sandbox: &Sandbox, line: &str) -> RunOutput {
     sandbox.run_invocation("", "").args(["--", "sh", "-c", line]).finish()
@@ -153,7 +153,7 @@ fn a_runner_that_crashes_or_hangs_at_exit_fails_the_run() {
     ");
 }
 
-// -- Directories and repro commands -------------------------------------------------------------------------------------
+// -- Directories and repro commands ---------------------------------------------------------------
 
 #[test]
 fn pyargs_selects_tests_by_package() {
@@ -211,7 +211,7 @@ fn the_command_comes_from_the_settings_or_is_guessed() {
     assert_eq!(result.json()["deselected"], 2);
 }
 
-// -- Fresh environments ------------------------------------------------------------------------------------------------
+// -- Fresh environments ---------------------------------------------------------------------------
 
 #[test]
 fn threads_make_fresh_environments_new_processes() {
@@ -236,7 +236,7 @@ fn a_fork_that_hangs_does_not_hang_the_run() {
     assert_eq!(result.findings(), ["test_it.py::test_a real"]);
 }
 
-// -- Reports for machines -----------------------------------------------------------------------------------------------
+// -- Reports for machines -------------------------------------------------------------------------
 
 #[test]
 fn two_readers_of_junit_agree_with_the_json() {
@@ -300,7 +300,7 @@ fn the_revision_is_stored() {
     assert!(history.contains(&format!("{}+", &sandbox.git(&["rev-parse", "HEAD"])[..8])), "{history}");
 }
 
-// -- Without a terminal -------------------------------------------------------------------------------------------------
+// -- Without a terminal ---------------------------------------------------------------------------
 
 /// Runs a line in a shell, in which `$0` is unflake.
 fn by_shell(sandbox: &Sandbox, line: &str) -> String {

@@ -1,4 +1,5 @@
-//! `unflake quarantine`: only named failures are excused, only until they expire, and they stay visible.
+//! `unflake quarantine`: only named failures are excused, only until they expire, and they stay
+//! visible.
 
 use std::fs;
 

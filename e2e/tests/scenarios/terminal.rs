@@ -199,7 +199,8 @@ fn doctor_lists_the_environment() {
 
 #[test]
 fn the_demo_shows_every_verdict() {
-    // A fake Python whose virtual environments contain the pytest of the tests, so that no network is needed.
+    // A fake Python whose virtual environments contain the pytest of the tests, so that no network
+    // is needed.
     let pytest = format!("#!/bin/sh\nexec {} -m pytest \"$@\"\n", e2e::python().display());
     let make = "mkdir -p .venv/bin && cp \"$(dirname \"$0\")/pytest\" .venv/bin/ && ln -s /bin/true .venv/bin/python";
     let sandbox = Sandbox::new().file("python", format!("#!/bin/sh\n{make}\n")).file("pytest", pytest);

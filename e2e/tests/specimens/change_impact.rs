@@ -17,7 +17,8 @@ struct CaseFile {
     case: Vec<ChangeCase>,
 }
 
-/// A project with one test, which passes at the base and fails with `WORLD=bad` whatever the files are.
+/// A project with one test, which passes at the base and fails with `WORLD=bad` whatever the files
+/// are.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChangeCase {

@@ -1,8 +1,8 @@
-//! Specimens that fail under one condition of their environment: `unflake factors` must blame that factor
-//! and no other, and its repro command must reproduce the failure.
+//! Specimens that fail under one condition of their environment: `unflake factors` must blame that
+//! factor and no other, and its repro command must reproduce the failure.
 //!
-//! The test `…::all_factors` tries every factor and takes minutes; by default a few factors are tried on a
-//! few specimens.
+//! The test `…::all_factors` tries every factor and takes minutes; by default a few factors are
+//! tried on a few specimens.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -142,8 +142,8 @@ fn examine(specimen: &Specimen, only: &[&str]) -> Differences {
 /// The output of the repro command, if there is one and it does not fail.
 fn repro_difference(sandbox: &Sandbox, finding: &Value, env: &BTreeMap<String, String>) -> Option<String> {
     let kind = finding["kind"].as_str()?;
-    // The repro command of some kinds depends on timing. Seeds are tried until one fails, even where the
-    // finding is about one that passes.
+    // The repro command of some kinds depends on timing. Seeds are tried until one fails, even
+    // where the finding is about one that passes.
     let passes = finding["fails"] == false && kind != "random-seed";
     if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) || passes {
         return None;

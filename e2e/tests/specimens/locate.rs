@@ -1,5 +1,5 @@
-//! Specimens of divergence: `unflake locate` must name a line where the divergence starts, or one that is
-//! related to it, and the true cause. `bench/locate.py` prints the table of all specimens.
+//! Specimens of divergence: `unflake locate` must name a line where the divergence starts, or one
+//! that is related to it, and the true cause. `bench/locate.py` prints the table of all specimens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn examine(specimen: &Specimen) -> Differences {
 
 fn locate(sandbox: &Sandbox, specimen: &Specimen, args: &[String]) -> RunOutput {
     let invocation = sandbox.unflake(["locate", &truth(specimen).test, "--for", "0"]).json().args(&specimen.options);
-    specimen.with_cache(invocation).arg("--").args(command_line(args)).finish()
+    invocation.arg("--").args(command_line(args)).finish()
 }
 
 /// The command that configures a traceable build, where unflake suggests one.

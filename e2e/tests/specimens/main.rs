@@ -1,8 +1,8 @@
-//! One test per specimen: every directory `specimens/<technique>/<language>/<name>/` must give the findings
-//! that its `specimen.toml` expects.
+//! One test per specimen: every directory `specimens/<technique>/<language>/<name>/` must give the
+//! findings that its `specimen.toml` expects.
 //!
-//! The test of a specimen is named after its path. Where several commands are expected to find something,
-//! each has a test of its own:
+//! The test of a specimen is named after its path. Where several commands are expected to find
+//! something, each has a test of its own:
 //!
 //! ```sh
 //! cargo test -p e2e --test specimens rerun::python::polluted_cache
@@ -25,7 +25,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use e2e::{Invocation, Sandbox, built, jvm_cache, pytest, repository};
+use e2e::{Sandbox, built, pytest, repository};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
@@ -154,8 +154,8 @@ fn in_every_run(known_gap: Option<&str>, examine: impl Fn() -> Differences) -> R
     in_runs(known_gap, |runs| runs, examine)
 }
 
-/// Examines as often as `UNFLAKE_SPECIMEN_RUNS` says, and fails unless the required number of runs is as
-/// expected. Differences that are due to a known gap are printed only.
+/// Examines as often as `UNFLAKE_SPECIMEN_RUNS` says, and fails unless the required number of runs
+/// is as expected. Differences that are due to a known gap are printed only.
 fn in_runs(
     known_gap: Option<&str>,
     required: fn(usize) -> usize,
@@ -186,11 +186,6 @@ impl Specimen {
     /// A sandbox with the specimen, built.
     fn sandbox(&self) -> Sandbox {
         Sandbox::copy_of(&built(&self.path, &self.build))
-    }
-
-    /// Java specimens share a cache of what unflake compiles for itself.
-    fn with_cache<'a>(&self, invocation: Invocation<'a>) -> Invocation<'a> {
-        if self.path.contains("/java/") { invocation.env("XDG_CACHE_HOME", jvm_cache()) } else { invocation }
     }
 
     /// The test command.

@@ -1,4 +1,5 @@
-//! Specimens of variance: all their tests pass, and `unflake measure` must find what differs from run to run.
+//! Specimens of variance: all their tests pass, and `unflake measure` must find what differs from
+//! run to run.
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
-//! Specimens of leaked state and order dependence: `unflake order` and `unflake nio` must name victim,
-//! polluter and state as `[order]` and `[nio]` expect, their repro commands must reproduce the failure with
-//! the plain runner, and no file of the project may change.
+//! Specimens of leaked state and order dependence: `unflake order` and `unflake nio` must name
+//! victim, polluter and state as `[order]` and `[nio]` expect, their repro commands must reproduce
+//! the failure with the plain runner, and no file of the project may change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,8 @@ pub(crate) struct ExpectedSearch {
     finding: Vec<ExpectedDependence>,
     /// Why unflake does not find this yet.
     known_gap: Option<String>,
-    /// Search for each test of a finding alone, in a test of its own: the whole search would take long.
+    /// Search for each test of a finding alone, in a test of its own: the whole search would take
+    /// long.
     #[serde(default)]
     one_by_one: bool,
 }
@@ -38,11 +39,13 @@ struct ExpectedDependence {
     culprits: Vec<BTreeSet<String>>,
     #[serde(default)]
     cleaners: BTreeSet<String>,
-    /// `proven`, `suspected`, or `any` where it is random. Absent: there must be no finding about state.
+    /// `proven`, `suspected`, or `any` where it is random. Absent: there must be no finding about
+    /// state.
     state: Option<String>,
     /// Absent: their names differ from run to run.
     cells: Option<BTreeSet<String>>,
-    /// The effect of the repro command, where it does not follow from the kind; `unknown`: it is not tried.
+    /// The effect of the repro command, where it does not follow from the kind; `unknown`: it is
+    /// not tried.
     repeat: Option<String>,
     /// With `one_by_one`: part of the default test run.
     #[serde(default)]
@@ -77,7 +80,7 @@ fn examine(specimen: &Specimen, command: &str, tests: &[&str], expected: &[Expec
     let sandbox = specimen.sandbox();
     let before = contents(&sandbox.project());
     let search = sandbox.unflake([command]).args(tests).args(["--for", "0"]).json().args(&specimen.options);
-    let result = specimen.with_cache(search).arg("--").args(specimen.command()).finish();
+    let result = search.arg("--").args(specimen.command()).finish();
     let mut differences = Vec::new();
     let mut check = |what: &str, found: String, expected: String| {
         if found != expected {
@@ -139,7 +142,8 @@ impl ExpectedDependence {
     }
 }
 
-/// The summary of a finding, as `ExpectedDependence::summaries` writes it. None where it does not matter.
+/// The summary of a finding, as `ExpectedDependence::summaries` writes it. None where it does not
+/// matter.
 fn found_dependence(finding: &Value, expected: &[ExpectedDependence]) -> Option<String> {
     let expected = expected.iter().find(|expected| finding["test"] == expected.test.as_str());
     let word = |name: &str| finding[name].as_str().unwrap_or("none");

@@ -1,5 +1,5 @@
-//! The assertion filter on a shop in six versions (`specimens/assertion_filter/python/shop`) with bugs, intended
-//! changes and varying assertions. No bug may be filtered.
+//! The assertion filter on a shop in six versions (`specimens/assertion_filter/python/shop`) with
+//! bugs, intended changes and varying assertions. No bug may be filtered.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -119,7 +119,8 @@ fn varying_assertions_are_filtered_and_no_bug_is() {
         // Every filtered assertion is printed.
         assert!(filtered.iter().all(|one| result.stdout.contains(one.as_str())), "{what}");
         assert_eq!(result.list("left").len(), 0);
-        // Of the failures that count, those in the filter are distinguished from those that never varied.
+        // Of the failures that count, those in the filter are distinguished from those that never
+        // varied.
         for (_, expression) in version.bugs.iter().chain(&version.updates) {
             let kinds = ["never-varied", "never-like-this", "every-time"];
             assert!(of_kind(&result, &kinds).contains(expression), "{expression}\n{what}");

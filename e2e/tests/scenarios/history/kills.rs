@@ -148,8 +148,9 @@ fn kill_at_random(kills: usize, on_server: bool) {
     }
 }
 
-/// Removes the directories of runs that were killed before their supervisor started, which contain only a
-/// socket, and returns how many there were. Supervisors remove everything else, which may take a moment.
+/// Removes the directories of runs that were killed before their supervisor started, which contain
+/// only a socket, and returns how many there were. Supervisors remove everything else, which may
+/// take a moment.
 fn remove_unsupervised(sandbox: &Sandbox) -> usize {
     let left = || -> Vec<PathBuf> {
         let entries = fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten();

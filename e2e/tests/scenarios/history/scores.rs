@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::report;
 
-/// Sixty days of a shop: one test never fails, one is flaky, one is broken since day 50, one was flaky until
-/// day 30. On day 40 every test fails.
+/// Sixty days of a shop: one test never fails, one is flaky, one is broken since day 50, one was
+/// flaky until day 30. On day 40 every test fails.
 fn sixty_days() -> Sandbox {
     let mut sandbox = Sandbox::new().file(".github/CODEOWNERS", "* @all\ntests/ @shop/testers\n");
     let others: Vec<String> = (0..20).map(|number| format!("test_other_{number}")).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use e2e::{RunOutput, Sandbox};
 
-use super::{cached, maven_project, summaries, turn};
+use super::{maven_project, summaries, turn};
 
 /// Tests that need another class loader, another JVM, or neither.
 const LOADERS: &str = r#"package com.acme;
@@ -79,7 +79,7 @@ fn only_tests_that_fail_in_a_class_loader_get_a_jvm_of_their_own() {
     let sandbox = maven_project().file("forms/src/test/java/com/acme/LoaderTest.java", LOADERS);
     let call = |sandbox: &Sandbox, fresh: &[&str]| {
         let call = sandbox.unflake(["nio", "--no-state", "--for", "0"]).json().args(fresh);
-        cached(call.args("-- mvn -o -B test -pl forms -Dtest=LoaderTest".split(' '))).finish().expect_exit(1)
+        call.args("-- mvn -o -B test -pl forms -Dtest=LoaderTest".split(' ')).finish().expect_exit(1)
     };
     let result = call(&sandbox, &[]);
     let broken = ["ends", "property", "samePropertyOfAnother", "twice", "twiceInSystemLoader"];

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{cached, turn};
+use super::turn;
 use e2e::Sandbox;
 
 /// A Maven that records each start.
@@ -26,7 +26,7 @@ fn the_time_zone_is_found_and_maven_builds_once() {
     let call = sandbox.unflake(["factors", "beganWithTheEpoch", "--factor", "time-zone", "--for", "0"]).json();
     let (maven, starts) = counted_maven(sandbox.root());
     let call = call.arg("--").arg(maven).args(["-o", "-B", "test"]);
-    let result = cached(call).finish();
+    let result = call.finish();
     assert_eq!(result.code, 1, "{}", result.stderr);
     let [finding] = result.list("findings") else { panic!("{:?}", result.list("findings")) };
     assert_eq!((&finding["kind"], &finding["technique"]), (&"time-zone".into(), &"factor".into()), "{finding}");

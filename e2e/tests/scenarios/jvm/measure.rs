@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use super::{cached, turn};
+use super::turn;
 use e2e::Sandbox;
 
 /// A virtual X server on a free display number, which ends with this value.
@@ -36,7 +36,7 @@ fn passing_tests_with_varying_windows_are_found() {
     let sandbox = Sandbox::specimen("variance/java/swing_windows");
     let call = sandbox.unflake(["measure", "--runs", "6", "--layer", "interface"]).json();
     let call = call.env("DISPLAY", &screen.1);
-    let result = cached(call.args(["--", "mvn", "-o", "-B", "test"])).finish().expect_exit(0);
+    let result = call.args(["--", "mvn", "-o", "-B", "test"]).finish().expect_exit(0);
     let text = &result.stdout;
     assert!(text.contains("JLabel text=Today: "), "{text}");
     // All but the first close their windows in a teardown, each in another way.
@@ -54,7 +54,7 @@ fn passing_tests_with_varying_assertion_values_are_found() {
     let _turn = turn();
     let sandbox = Sandbox::specimen("variance/java/assertions");
     let call = sandbox.unflake(["measure", "--runs", "4", "--layer", "assertion"]).json();
-    let result = cached(call.args(["--", "mvn", "-o", "-B", "test"])).finish().expect_exit(0);
+    let result = call.args(["--", "mvn", "-o", "-B", "test"]).finish().expect_exit(0);
     let text = &result.stdout;
     for test in ["discountIsSmall", "discountIsSmallByMatcher", "discountIsSmallByWords"] {
         assert!(text.contains(&format!("VARIES com.acme.PricesTest#{test}\n")), "{text}");

@@ -1,4 +1,4 @@
-//! `unflake` with Maven, a class path file and Gradle. What unflake compiles for itself is kept between test runs.
+//! `unflake` with Maven, a class path file and Gradle.
 
 mod assertion_filter;
 mod class_loaders;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use e2e::{Invocation, RunOutput, RunningProcess, Sandbox, jvm_cache, repository};
+use e2e::{Invocation, RunOutput, RunningProcess, Sandbox, repository};
 use nix::sys::signal::Signal;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -76,14 +76,8 @@ impl Drop for Turn {
     }
 }
 
-/// Shares what unflake compiles for itself.
-fn cached(call: Invocation<'_>) -> Invocation<'_> {
-    call.env("XDG_CACHE_HOME", jvm_cache())
-}
-
 fn searching<'a>(sandbox: &'a Sandbox, command: &str, modules: &str) -> Invocation<'a> {
-    let call = sandbox.unflake([command]).json().args(["--", "mvn", "-o", "-B", "test", "-pl", modules]);
-    cached(call)
+    sandbox.unflake([command]).json().args(["--", "mvn", "-o", "-B", "test", "-pl", modules])
 }
 
 /// Each finding as `test kind`, with culprits and state cells.
@@ -101,7 +95,8 @@ fn summaries(result: &RunOutput) -> BTreeSet<String> {
     result.list("findings").iter().map(summary).collect()
 }
 
-/// The outcomes in Surefire's reports. Repetitions share one name there, and class-level failures have none.
+/// The outcomes in Surefire's reports. Repetitions share one name there, and class-level failures
+/// have none.
 fn surefire_outcomes(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> {
     let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let folders = modules.iter().map(|module| module.join("target/surefire-reports"));
@@ -202,10 +197,11 @@ fn the_entire_suite_mode_misses_what_the_paper_says() {
     let expected = maven_modules().nio_entire_suite;
     let sandbox = maven_project();
     let call = sandbox.unflake(["nio", "--no-state", "--mode", "entire-suite", "--for", "0"]).json();
-    let result = cached(call.args("-- mvn -o -B test -pl idempotence".split(' '))).finish().expect_exit(1);
+    let result = call.args("-- mvn -o -B test -pl idempotence".split(' ')).finish().expect_exit(1);
     assert_eq!(summaries(&result), expected.findings, "{}", result.remarks());
     assert_eq!(result.list("tests").len(), expected.tests);
-    // In one JVM: fails twice after a test that leaves an object, passes twice after one that clears the database.
+    // In one JVM: fails twice after a test that leaves an object, passes twice after one that
+    // clears the database.
     let attempts = result.attempts();
     let first_two = |test: &str| {
         let of_it = attempts.iter().filter_map(|attempt| attempt.strip_prefix(test)?.split(' ').nth(1));
@@ -228,7 +224,7 @@ fn a_victim_and_its_polluter_are_found() {
 
 /// Starts one test class of the module `forms`.
 fn start<'a>(sandbox: &'a Sandbox, test: &str) -> RunningProcess<'a> {
-    cached(sandbox.run_invocation("", &format!("mvn -o -B test -pl forms -Dtest={test}"))).start()
+    sandbox.run_invocation("", &format!("mvn -o -B test -pl forms -Dtest={test}")).start()
 }
 
 #[test]
@@ -256,7 +252,7 @@ fn affected_tests_follow_from_learned_dependencies() {
     let _turn = turn();
     let sandbox = maven_project().file(".gitignore", "target/\nbuild/\n.unflake/\n");
     sandbox.commit("one");
-    let call = |words: &str| cached(sandbox.unflake(words.split(' '))).finish().expect_exit(0);
+    let call = |words: &str| sandbox.unflake(words.split(' ')).finish().expect_exit(0);
     call("affected --learn --base HEAD -- mvn -o -B test -pl thesis,idempotence");
     // Some of these tests change files of the project.
     sandbox.git(&["checkout", "-q", "."]);
@@ -276,8 +272,7 @@ fn affected_tests_follow_from_learned_dependencies() {
 
     let words =
         "-- mvn -o -B test -pl thesis,forms -Dtest=FormsTest,StatusTest -Dsurefire.failIfNoSpecifiedTests=false";
-    let result =
-        cached(sandbox.unflake(["run", "--base", "HEAD"]).json().args(words.split(' '))).finish().expect_exit(1);
+    let result = sandbox.unflake(["run", "--base", "HEAD"]).json().args(words.split(' ')).finish().expect_exit(1);
     assert!(summaries(&result).contains("com.acme.FormsTest#fails unaffected"), "{:?}", summaries(&result));
 }
 
@@ -288,7 +283,7 @@ fn check_verdicts(sandbox: &Sandbox, words: &str) {
     let repository = std::env::home_dir().unwrap().join(".m2/repository");
     let call = |command: &str| {
         let call = sandbox.unflake([command]).json().args(words.split(' '));
-        cached(call.env("REPOSITORY", &repository)).finish().expect_exit(1)
+        call.env("REPOSITORY", &repository).finish().expect_exit(1)
     };
     let result = call("run");
     assert_eq!(summaries(&result), expected.run.findings, "{}", result.remarks());
@@ -305,7 +300,7 @@ fn a_class_path_file_is_enough_to_run_tests() {
     let words = "--classpath-file class-path.txt --test-classes out/test -- ./build.sh";
     check_verdicts(&sandbox, words);
     fs::write(sandbox.project().join("build.sh"), "#!/bin/sh\necho no such symbol >&2; exit 1\n").unwrap();
-    let result = cached(sandbox.unflake(["run"]).args(words.split(' '))).finish().expect_exit(4);
+    let result = sandbox.unflake(["run"]).args(words.split(' ')).finish().expect_exit(4);
     assert!(result.stdout.contains("no such symbol"), "{}", result.stdout);
 }
 
@@ -320,7 +315,7 @@ fn check_divergence(words: &str) {
     let sandbox = sandbox.file("src/com/acme/Dice.java", DICE).file("test/com/acme/DiceTest.java", DICE_TEST);
     let repository = std::env::home_dir().unwrap().join(".m2/repository");
     let call = sandbox.unflake(["locate", "isLow", "--runs", "16", "--for", "0"]).json();
-    let result = cached(call.args(words.split(' ')).env("REPOSITORY", repository)).finish().expect_exit(1);
+    let result = call.args(words.split(' ')).env("REPOSITORY", repository).finish().expect_exit(1);
     let finding = result.finding("com.acme.DiceTest#isLow");
     assert_eq!(finding["kind"], "randomness", "{finding:#} {}", result.remarks());
     let first = &finding["locations"][0];

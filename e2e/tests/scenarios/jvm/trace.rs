@@ -6,7 +6,7 @@ use std::process::Command;
 
 use e2e::{RunOutput, Sandbox, repository};
 
-use super::{cached, turn};
+use super::turn;
 
 const WAYS: &str = r#"package com.acme;
 
@@ -53,7 +53,7 @@ fn sandbox() -> Sandbox {
 }
 
 fn trace(sandbox: &Sandbox, test: &str) -> RunOutput {
-    cached(sandbox.unflake(["trace", test])).args(["--", "mvn", "-o", "-q", "-B", "test"]).finish()
+    sandbox.unflake(["trace", test]).args(["--", "mvn", "-o", "-q", "-B", "test"]).finish()
 }
 
 fn lines(result: &RunOutput) -> Vec<u32> {

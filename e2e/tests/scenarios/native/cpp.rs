@@ -15,7 +15,7 @@ use quick_xml::{Reader, XmlVersion};
 
 use super::{as_lines, build_cache, elements, outcomes, repeat, reported, text, write};
 
-// -- GoogleTest ------------------------------------------------------------------------------------------------------------
+// -- GoogleTest -----------------------------------------------------------------------------------
 
 const SHOP_TEST: &str = include_str!("shop_test.cc");
 
@@ -265,7 +265,7 @@ fn ctrl_c_in_a_googletest_run_leaves_nothing() {
     assert_eq!(sandbox.stored_attempts(), ["shop_test Hang.Before passed"]);
 }
 
-// -- CTest -----------------------------------------------------------------------------------------------------------------
+// -- CTest ----------------------------------------------------------------------------------------
 
 const TESTS: &str = include_str!("tests.cmake");
 

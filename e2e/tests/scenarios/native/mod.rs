@@ -1,5 +1,5 @@
-//! `unflake run` with `cargo test`, nextest, GoogleTest and CTest. Test programs are compiled once and kept until
-//! their sources change.
+//! `unflake run` with `cargo test`, nextest, GoogleTest and CTest. Test programs are compiled once
+//! and kept until their sources change.
 
 mod cpp;
 mod rust;

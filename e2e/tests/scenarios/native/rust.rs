@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 
 use super::{as_lines, elements, outcomes, repeat, text, write};
 
-// -- cargo test ------------------------------------------------------------------------------------------------------------
+// -- cargo test -----------------------------------------------------------------------------------
 
 const WORKSPACE: [(&str, &str); 11] = [
     ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"shop\", \"till\"]\n"),
@@ -382,7 +382,7 @@ fn a_hanging_rust_test_times_out() {
     assert_eq!(result.expect_exit(1).attempts(), ["till::waits for_ever timed-out suite process"]);
 }
 
-// -- nextest ---------------------------------------------------------------------------------------------------------------
+// -- nextest --------------------------------------------------------------------------------------
 
 #[test]
 fn outcomes_match_plain_nextest_and_failures_reproduce() {

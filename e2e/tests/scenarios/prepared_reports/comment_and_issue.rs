@@ -29,7 +29,8 @@ fn comment(sandbox: &Sandbox, options: &[&str]) -> RunOutput {
     sandbox.unflake(["comment"].iter().chain(options)).finish()
 }
 
-/// A shop with a prepared report on its flaky test and learned dependencies, on a branch of its own.
+/// A shop with a prepared report on its flaky test and learned dependencies, on a branch of its
+/// own.
 fn prepared_shop() -> Sandbox {
     let sandbox = shop();
     pytest(&sandbox, "prepare", &["--at-least", "0.2", "--runs", "30"]).expect_exit(0);

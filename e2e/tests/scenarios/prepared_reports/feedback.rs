@@ -93,8 +93,8 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
 #[test]
 fn feedback_on_an_unknown_finding_is_rejected() {
     let sandbox = shop();
-    let nobody = sandbox.unflake(["answer", "deadbeef", "not-useful"]).finish().expect_exit(2);
-    assert!(nobody.stderr.contains("nothing was found that is called `deadbeef`"), "{}", nobody.stderr);
+    let unknown = sandbox.unflake(["answer", "deadbeef", "not-useful"]).finish().expect_exit(2);
+    assert!(unknown.stderr.contains("nothing was found that is called `deadbeef`"), "{}", unknown.stderr);
     pytest(&sandbox, "locate", &["test_retry", "--runs", "20"]).expect_exit(1);
     let undecided = sandbox.unflake(["answer", "test_retry"]).finish().expect_exit(2);
     assert!(undecided.stderr.contains("not-useful"), "{}", undecided.stderr);

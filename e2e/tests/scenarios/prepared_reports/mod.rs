@@ -36,8 +36,8 @@ def test_sound():
     pass
 ";
 
-/// A shop in a repository with thirty days of imported CI results: one test is flaky, one was flaky in CI
-/// only, one never failed.
+/// A shop in a repository with thirty days of imported CI results: one test is flaky, one was flaky
+/// in CI only, one never failed.
 fn shop() -> Sandbox {
     shop_with(TESTS, &[("test_retry", 3), ("test_quiet", 7), ("test_sound", 0)])
 }

@@ -109,8 +109,8 @@ fn prepare_resumes_after_an_interrupt() {
 #[test]
 fn reasons_for_missing_reports_are_given() {
     let sandbox = shop();
-    let nobody = pytest(&sandbox, "prepare", &["--at-least", "0.9"]).expect_exit(0);
-    assert_eq!(nobody.json()["exit"]["meaning"], "no test is so flaky");
+    let none = pytest(&sandbox, "prepare", &["--at-least", "0.9"]).expect_exit(0);
+    assert_eq!(none.json()["exit"]["meaning"], "no test is so flaky");
     // A test that is known from CI and no longer exists.
     let sandbox = sandbox.file("tests/test_shop.py", super::TESTS.replace("test_quiet", "test_other"));
     let gone = pytest(&sandbox, "prepare", &["--at-least", "0.1", "--runs", "30", "--most", "30"]).expect_exit(0);

@@ -38,8 +38,9 @@ fn a_relative_date_is_an_offset_from_now() {
     assert!((before..now()).contains(&(shifted + two_days)), "{shifted} is not two days before {before}");
 }
 
-/// Every kind of wait. Deadlines are given by the program's clock; passed to the kernel unchanged they would be
-/// over immediately, which the script detects, or years away, which the hang guard detects.
+/// Every kind of wait. Deadlines are given by the program's clock; passed to the kernel unchanged
+/// they would be over immediately, which the script detects, or years away, which the hang guard
+/// detects.
 const WAITS: &str = "
 import asyncio, queue, select, socket, subprocess, sys, threading, time, multiprocessing
 def waits(what, work, length):
@@ -132,7 +133,8 @@ fn every_wait_function_of_c_follows_the_clock() {
     let sandbox = Sandbox::new().file("waits.c", include_str!("waits.c"));
     let compiled = sandbox.command("cc").args(["-o", "waits", "waits.c", "-lpthread", "-lrt"]).status();
     assert!(compiled.unwrap().success());
-    // About 25 waits of 650 s by its own clock; by the real clock the first would exceed the hang guard.
+    // About 25 waits of 650 s by its own clock; by the real clock the first would exceed the hang
+    // guard.
     for factors in ["--date +1000d --speed 1000", "--date -1000d --speed 1000"] {
         let began = Instant::now();
         let result = sandbox.unflake(["under"]).args(factors.split(' ')).args(["--", "./waits"]).finish();

@@ -116,7 +116,8 @@ fn the_same_seed_delays_the_same_calls() {
         let lines = stdout_under(&format!("--delays 400ms/3@{seed}"), script);
         lines.lines().map(|line| line.parse().unwrap()).collect()
     };
-    // Other load only lengthens calls, so the shortest of several runs is close to the delay itself.
+    // Other load only lengthens calls, so the shortest of several runs is close to the delay
+    // itself.
     let long_delays = |seed: u32| -> Vec<bool> {
         let runs = [measured(seed), measured(seed), measured(seed)];
         let shortest = (0..20).map(|call| runs.iter().map(|run| run[call]).fold(f64::INFINITY, f64::min));

@@ -1,5 +1,5 @@
-//! `unflake under` and `unflake doctor --factors`: a program that runs under a factor confirms that it is in
-//! force, and nothing is left behind. Times are compared with times on the same machine.
+//! `unflake under` and `unflake doctor --factors`: a program that runs under a factor confirms that
+//! it is in force, and nothing is left behind. Times are compared with times on the same machine.
 
 mod clock;
 mod command;

@@ -77,7 +77,8 @@ fn without_a_network_only_loopback_is_reachable() {
 #[test]
 fn a_slow_network_delays_connections() {
     let took: f64 = stdout_under("--network slow:200ms", &format!("{CONNECT}print(took)")).parse().unwrap();
-    // A connect, a send and a receive, of which two may overlap. Without the factor they take less than 1 ms.
+    // A connect, a send and a receive, of which two may overlap. Without the factor they take less
+    // than 1 ms.
     assert!(took >= 0.3, "{took} s");
 }
 

@@ -35,7 +35,7 @@ impl Served {
         let mut command = sandbox.command(unflake());
         command.args(["serve", "--port", "0"]).args(options).env("TZ", "UTC").stdout(Stdio::piped());
         let mut child = command.spawn().expect("unflake can be started");
-        let mut rest = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut rest = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let mut line = String::new();
         rest.read_line(&mut line).expect("it prints its address");
         let address = Regex::new(r"^  http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})\n$").expect("a pattern");
@@ -76,16 +76,17 @@ impl Served {
     }
 
     pub(super) fn ask(&self, request: &str) -> Answer {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("somebody listens");
-        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        stream.write_all(request.as_bytes()).expect("the server reads");
         let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers in UTF-8");
+        stream.read_to_string(&mut text).expect("the answer is UTF-8");
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         Answer { status, head: format!("{head}\r\n"), body: body.to_owned() }
     }
 
-    /// Interrupts the server as Ctrl-C does. Returns the exit code and the output after the address.
+    /// Interrupts the server as Ctrl-C does. Returns the exit code and the output after the
+    /// address.
     pub(super) fn stop(mut self) -> (Option<i32>, String) {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).expect("it is still there");
         let mut printed = String::new();

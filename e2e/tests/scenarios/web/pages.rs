@@ -16,7 +16,8 @@ pub(super) fn shop() -> Sandbox {
     sandbox
 }
 
-/// Imports reports in which one test is flaky, one is broken since day 12, and one has a hostile name.
+/// Imports reports in which one test is flaky, one is broken since day 12, and one has a hostile
+/// name.
 fn import(sandbox: &Sandbox, days: std::ops::Range<u32>) {
     let (place, last) = (sandbox.root().join(format!("until-{}", days.end)), days.end - 1);
     fs::create_dir(&place).unwrap();
