@@ -243,6 +243,10 @@ impl Engine {
             // Killed once; a later turn handles its exit.
             environment.phase = EnvironmentPhase::Ready;
             environment.kill();
+            if environment.role == Role::Suite {
+                let text = "the runner did not end after its last test within the time limit, and was ended".to_owned();
+                self.events.push(Event::Problem(Problem { kind: ProblemKind::Internal, place: None, text }));
+            }
         }
     }
 
