@@ -86,6 +86,7 @@ const TABLES: &[Table] = &[
     table("answer", 1, &["id", "finding", "useful", "at", "why"], &[]),
     table("body", 1, &["test", "hash"], &["hash"]),
     table("renamed", 1, &["test", "now", "run", "back"], &["now", "back"]),
+    table("test_file", 1, &["id", "path", "hash"], &["hash"]),
 ];
 
 const fn table(

@@ -1,4 +1,4 @@
-//! Stores hashes of test bodies, and detected renames of tests.
+//! Stores hashes of test files and test bodies, and detected renames of tests.
 
 use std::collections::HashMap;
 
@@ -23,17 +23,30 @@ impl Store {
         Ok(self.list(sql, &[], |row| Ok((TestId::new(row.text(0)?), row.get(1)?)))?.into_iter().collect())
     }
 
-    /// Stores the current body hashes and new renames in one transaction.
+    /// The hash of each test file when the bodies of its tests were last hashed.
+    pub fn test_files(&self) -> Result<HashMap<String, String>, StoreError> {
+        let sql = "SELECT path, hash FROM test_file";
+        Ok(self.list(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect())
+    }
+
+    /// Stores the current hashes of files and bodies and new renames in one transaction.
     pub fn keep_bodies(
         &mut self,
         run: RunId,
+        files: &[(String, String)],
         bodies: &[(TestId, String)],
         renamed: &[TestRename],
     ) -> Result<(), StoreError> {
-        if bodies.is_empty() && renamed.is_empty() {
+        if files.is_empty() && bodies.is_empty() && renamed.is_empty() {
             return Ok(());
         }
         self.write(|writer| {
+            for (path, hash) in files {
+                writer.database.put("UPDATE test_file SET hash = ? WHERE path = ?", params![hash, path])?;
+                let sql = "INSERT INTO test_file (path, hash)
+                           SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM test_file WHERE path = ?)";
+                writer.database.put(sql, params![path, hash, path])?;
+            }
             for (test, hash) in bodies {
                 let test = writer.test(test)?;
                 let sql =

@@ -6,8 +6,10 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// edited. `postgres/dialect.rs` translates them for PostgreSQL.
 ///
 /// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
-/// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames.
-pub(crate) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
+/// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
+/// files.
+pub(crate) const MIGRATIONS: &[&str] =
+    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
 /// `history`; 0 is a database without tables.
@@ -222,6 +224,15 @@ CREATE TABLE renamed (
     now  INTEGER NOT NULL REFERENCES test,
     run  INTEGER NOT NULL REFERENCES run,
     back INTEGER REFERENCES run  -- the run in which the old one was there again; NULL: none, or it has gone once more
+) STRICT;
+";
+
+const VERSION_8: &str = "
+-- The content of a test file when the bodies of its tests were last hashed.
+CREATE TABLE test_file (
+    id   INTEGER PRIMARY KEY,
+    path TEXT    NOT NULL UNIQUE,
+    hash TEXT    NOT NULL
 ) STRICT;
 ";
 

@@ -5,18 +5,21 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use unflake_model::{Test, TestId};
 use unflake_source::python::function_hashes;
 use unflake_store::{RunId, Store, StoreError, TestRename};
 
 use crate::config::project;
+use crate::hash;
 
-/// The functions in the source files of tests, parsed once per file.
+/// The source files of tests: each is read once, and parsed only where its functions are needed.
 pub(crate) struct TestSources {
     roots: [PathBuf; 2],
+    texts: RefCell<HashMap<String, Option<Rc<str>>>>,
     /// The hashes of the functions of a file. None: it cannot be parsed.
-    files: RefCell<HashMap<String, Option<Functions>>>,
+    functions: RefCell<HashMap<String, Option<Functions>>>,
 }
 
 type Functions = HashMap<String, Option<String>>;
@@ -31,20 +34,34 @@ fn parts(test: &TestId) -> Option<(&str, &str, &str)> {
 
 impl TestSources {
     pub(crate) fn new(here: &Path) -> Self {
-        Self { roots: [here.to_owned(), project::find(here)], files: RefCell::default() }
+        let roots = [here.to_owned(), project::find(here)];
+        Self { roots, texts: RefCell::default(), functions: RefCell::default() }
+    }
+
+    fn text(&self, file: &str) -> Option<Rc<str>> {
+        let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
+        self.texts.borrow_mut().entry(file.to_owned()).or_insert_with(|| read().map(Rc::from)).clone()
     }
 
     fn look_up<T>(&self, file: &str, read_in: impl FnOnce(&Functions) -> T) -> Option<T> {
-        let mut files = self.files.borrow_mut();
-        let read = || self.roots.iter().find_map(|root| fs::read_to_string(root.join(file)).ok());
-        let parsed = || read().map_or(Some(HashMap::new()), |text| function_hashes(&text));
-        files.entry(file.to_owned()).or_insert_with(parsed).as_ref().map(read_in)
+        let parsed = || self.text(file).map_or(Some(HashMap::new()), |text| function_hashes(&text));
+        self.functions.borrow_mut().entry(file.to_owned()).or_insert_with(parsed).as_ref().map(read_in)
     }
 
     /// The hash of a test's code. None where it is unknown, or too short to identify a test.
     fn body(&self, test: &TestId) -> Option<String> {
         let (file, name, _) = parts(test)?;
         self.look_up(file, |functions| functions.get(name).cloned().flatten())?
+    }
+
+    /// The files of these tests that differ from the stored hashes, each with its hash.
+    fn changed_files(&self, tests: &[Test], stored: &HashMap<String, String>) -> HashMap<String, String> {
+        let files: HashSet<&str> = tests.iter().filter_map(|test| Some(parts(&test.id)?.0)).collect();
+        files
+            .into_iter()
+            .filter_map(|file| Some((file.to_owned(), hash::hex(self.text(file)?.as_bytes()))))
+            .filter(|(file, hash)| stored.get(file) != Some(hash))
+            .collect()
     }
 
     /// Whether a test is not in the sources any more. One that the command deselects still is.
@@ -68,17 +85,19 @@ pub(crate) fn keep(
     before: &HashSet<TestId>,
     sources: &TestSources,
 ) -> Result<(), StoreError> {
-    let now: Vec<(TestId, String)> =
-        tests.iter().filter_map(|test| Some((test.id.clone(), sources.body(&test.id)?))).collect();
-    if now.is_empty() {
-        return Ok(());
-    }
     let last = store.bodies()?;
+    let files = sources.changed_files(tests, &store.test_files()?);
+    // Tests that are known keep their hash as long as their file stays the same.
+    let body = |test: &TestId| match before.contains(test) && !files.contains_key(parts(test)?.0) {
+        true => last.get(test).cloned(),
+        false => sources.body(test),
+    };
+    let now: Vec<(TestId, String)> = tests.iter().filter_map(|test| Some((test.id.clone(), body(&test.id)?))).collect();
     let listed: HashSet<&TestId> = tests.iter().map(|test| &test.id).collect();
     let mut renamed = revised(&store.renames()?, &listed, &|test| sources.is_gone(test));
     renamed.extend(find(&now, before, &last, &|test| !listed.contains(test) && sources.is_gone(test)));
     let changed: Vec<_> = now.into_iter().filter(|(test, hash)| last.get(test) != Some(hash)).collect();
-    store.keep_bodies(run, &changed, &renamed)
+    store.keep_bodies(run, &files.into_iter().collect::<Vec<_>>(), &changed, &renamed)
 }
 
 /// Each new test with the one that it replaces.

@@ -209,7 +209,7 @@ fn a_renamed_test_keeps_its_history() {
     let run = begin(&mut store);
     let (old, new): (TestId, TestId) = ("a.py::old".into(), "a.py::new".into());
     let renamed = TestRename { old: old.clone(), new: new.clone(), is_over: false };
-    store.keep_bodies(run, &[], &[renamed]).unwrap();
+    store.keep_bodies(run, &[], &[], &[renamed]).unwrap();
     // On two days it failed under both names.
     assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::new".to_owned()])]);
 
