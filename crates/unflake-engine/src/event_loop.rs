@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tracing::{debug, trace};
-use unflake_model::{Attempt, Death, EnvironmentId, Event, Isolation, Problem, ProblemKind, Timestamp};
+use unflake_model::{Attempt, Death, EnvironmentId, Event, Isolation, Outcome, Problem, ProblemKind, Timestamp};
 use unflake_protocol::{AgentMessage, AttemptResult, Hello, Order, StopCause, VERSION, to_line};
 
 use crate::dependencies;
@@ -17,6 +17,7 @@ use crate::environment::listing::Listing;
 use crate::environment::{Environment, EnvironmentPhase, Role};
 use crate::fork_tree::path::StateKey;
 use crate::input::{BATCH_DELAY, EngineInput};
+use crate::process_exit::{read_stacks, timeout_failure};
 use crate::session::active::{ActiveSession, RunningAttempt, TestProcess};
 
 /// The sink is called this often, so that the display stays current.
@@ -68,8 +69,8 @@ impl Engine {
         match input {
             EngineInput::Message { environment, message, .. } => self.on_message(environment, message),
             EngineInput::BadLine { environment, error, .. } => {
-                let what = format!("environment {environment} sent {error}; it is ignored");
-                self.events.push(Event::Note(what));
+                let text = format!("a message of the agent in environment {environment} cannot be read: {error}");
+                self.report_problem(Problem { kind: ProblemKind::Protocol, place: None, text });
             }
             EngineInput::Disconnected { environment: id, .. } => {
                 if let Some(environment) = self.environments.get_mut(id) {
@@ -136,7 +137,7 @@ impl Engine {
             let theirs = hello.protocol;
             let text = format!("the agent speaks version {theirs} of the protocol and this unflake version {VERSION}");
             environment.kill();
-            return self.report_problem(Problem { kind: ProblemKind::Internal, place: None, text });
+            return self.report_problem(Problem { kind: ProblemKind::Protocol, place: None, text });
         }
         if environment.pid.is_some_and(|pid| pid != hello.pid) && environment.parent.is_none() {
             let _ = std::io::Write::write_all(&mut stream, &to_line(&Order::End { failed: None }));
@@ -180,9 +181,17 @@ impl Engine {
                     environment.listed.extend(tests.into_iter().map(|listed| listed.test));
                 }
             }
-            AgentMessage::Ready { deselected, unforkable, isolated, .. } => {
+            AgentMessage::Ready { tests: announced, deselected, unforkable, isolated } => {
                 if let Some(environment) = self.environments.get_mut(id) {
                     let tests = std::mem::take(&mut environment.listed);
+                    if tests.len() != announced as usize {
+                        let text = format!("the agent announced {announced} tests and listed {}", tests.len());
+                        self.events.push(self.suite.problem(Problem {
+                            kind: ProblemKind::Protocol,
+                            place: None,
+                            text,
+                        }));
+                    }
                     debug!(environment = id, tests = tests.len(), isolated, unforkable, "tests listed");
                     let listing = environment.listing.with_tests(tests, deselected, unforkable, isolated);
                     environment.listing = Rc::new(listing);
@@ -276,11 +285,20 @@ impl Engine {
         let Some(at) = self.sessions.in_environment(id) else { return };
         let Some(test) = self.environments.get(id).and_then(|one| one.listing.test(result.n)) else { return };
         let Some(attempt) = self.sessions[at].work.attempt_ended(test) else { return };
+        let result = if attempt.overdue.is_some() { self.timed_out(id, result) } else { result };
         // An interrupt or the end of the budget may have made the test fail.
         if self.stop.reason().is_some() {
             return self.sessions[at].work.discard(attempt);
         }
         self.attempt_ended(at, id, attempt, result);
+    }
+
+    /// Past its limit an attempt cannot pass: the request for its stacks may have woken it.
+    fn timed_out(&self, id: u32, result: AttemptResult) -> AttemptResult {
+        let launch = self.starter.launch();
+        let stacks = read_stacks(self.starter.run_dir(), id, launch.output_limit);
+        let failure = Some(timeout_failure(launch.timeout.unwrap_or_default(), stacks));
+        AttemptResult { outcome: Outcome::TimedOut, failure, ..result }
     }
 
     pub(crate) fn attempt_ended(&mut self, at: usize, id: u32, attempt: RunningAttempt, result: AttemptResult) {
@@ -329,6 +347,7 @@ impl Engine {
         let Some(at) = self.sessions.in_environment(id) else { return };
         let is_stopped = self.stop.reason().is_some();
         let work = &mut self.sessions[at].work;
+        work.lose_running();
         if work.is_compared() && !work.is_on_route() {
             work.order_rest_again();
         }

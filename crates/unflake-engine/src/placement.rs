@@ -2,7 +2,7 @@
 //! tests.
 
 use tracing::debug;
-use unflake_model::{Event, Isolation, Placement, Purpose};
+use unflake_model::{Event, Isolation, Placement, Problem, ProblemKind, Purpose};
 use unflake_protocol::{Order, RunOrder};
 
 use crate::engine::Engine;
@@ -182,7 +182,12 @@ impl Engine {
 
     /// The session has ended, with all its tests run or not.
     pub(crate) fn finish(&mut self, at: usize) {
-        let PlacedSession { work, environment, window, .. } = self.sessions.remove(at);
+        let PlacedSession { mut work, environment, window, .. } = self.sessions.remove(at);
+        if let [first, more @ ..] = &work.take_lost()[..] {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more tests", more.len()) };
+            let text = format!("no result arrived for `{first}`{more}");
+            self.report_problem(Problem { kind: ProblemKind::Protocol, place: None, text });
+        }
         let window = window.map(|window| (work.session.clone(), window));
         let session = work.session.id;
         let is_fresh = work.session.place != Placement::Live;

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tracing::debug;
 use unflake_model::{Death, Failure, Outcome, Phase};
@@ -79,25 +80,20 @@ impl Engine {
         let test = attempt.test.clone();
         let seconds = attempt.began.elapsed().as_secs_f64();
         let launch = self.starter.launch();
-        let failure = |kind: &str, message: String, trace: String| {
-            Some(Failure { phase: Phase::Process, kind: kind.to_owned(), message, trace, file: None, line: None })
-        };
         let (outcome, failure) = match &attempt.overdue {
             Some(overdue) if overdue.is_killed => {
-                let limit = launch.timeout.unwrap_or_default().as_secs_f64();
-                let message = format!("no end after {limit} s");
-                (Outcome::TimedOut, failure("TimedOut", message, overdue.stacks.clone()))
+                (Outcome::TimedOut, timeout_failure(launch.timeout.unwrap_or_default(), overdue.stacks.clone()))
             }
             _ => {
                 let trace = read_stacks(self.starter.run_dir(), id, launch.output_limit);
-                (Outcome::Crashed(death), failure("Crashed", death.to_string(), trace))
+                (Outcome::Crashed(death), process_failure("Crashed", death.to_string(), trace))
             }
         };
         debug!(parent: &self.sessions[at].work.span, test = ?test.as_str(), outcome = outcome.word(), %death, "attempt died");
         let trace = launch.traced.and_then(|_| self.last_file("trace", id));
         let layers = self.last_file("layers", id);
         let result = AttemptResult::new(0, attempt.run, outcome, seconds);
-        self.attempt_ended(at, id, attempt, AttemptResult { trace, layers, failure, ..result });
+        self.attempt_ended(at, id, attempt, AttemptResult { trace, layers, failure: Some(failure), ..result });
         match outcome {
             Outcome::TimedOut => format!("`{test}` ran out of time"),
             _ => format!("`{test}` ended its process ({death})"),
@@ -113,6 +109,15 @@ impl Engine {
         let last = all.filter(|path| number(path).is_some()).max_by_key(number)?;
         Some(last.to_string_lossy().into_owned())
     }
+}
+
+/// The failure of an attempt that exceeded its time limit.
+pub(crate) fn timeout_failure(limit: Duration, stacks: String) -> Failure {
+    process_failure("TimedOut", format!("no end after {} s", limit.as_secs_f64()), stacks)
+}
+
+fn process_failure(kind: &str, message: String, trace: String) -> Failure {
+    Failure { phase: Phase::Process, kind: kind.to_owned(), message, trace, file: None, line: None }
 }
 
 /// The stacks that a process has written to the run directory.

@@ -18,11 +18,29 @@ use crate::session::active::{ActiveSession, Overdue};
 const STACKS: Duration = Duration::from_millis(250);
 /// How long to wait for the last messages of a process that has exited, or for how it exited.
 const LAST_MESSAGES: Duration = Duration::from_millis(500);
+/// How often to look whether a connected fork is alive: a process that it started may keep the
+/// connection open.
+const ALIVE_CHECK: Duration = Duration::from_millis(300);
 /// How long a fork may take to connect: as long as one attempt, within these bounds.
 const MAX_FORK_TIME: Duration = Duration::from_secs(20);
 const MIN_FORK_TIME: Duration = Duration::from_secs(2);
 /// How long an agent may take to compare or restore state.
 const QUERY: Duration = Duration::from_secs(60);
+
+impl Environment {
+    /// Whether the process of a fork is dead, and its messages have arrived.
+    fn has_died(&mut self, now: Instant) -> bool {
+        let Some(pid) = self.pid else { return false };
+        if self.is_silent() {
+            return !is_alive(pid);
+        }
+        if self.dead_since.is_none() && now - self.alive_checked_at >= ALIVE_CHECK {
+            self.alive_checked_at = now;
+            self.dead_since = (!is_alive(pid)).then_some(now);
+        }
+        self.dead_since.is_some_and(|since| now - since >= LAST_MESSAGES)
+    }
+}
 
 impl Engine {
     pub(crate) fn check_timeouts(&mut self, now: Instant) {
@@ -65,7 +83,7 @@ impl Engine {
                 }
             } else if environment.reap_ordered_at.is_some_and(|since| now - since > LAST_MESSAGES) {
                 exits.push((id, Death::Unknown));
-            } else if environment.reap_ordered_at.is_none() && environment.is_silent() && !is_alive(pid) {
+            } else if environment.reap_ordered_at.is_none() && environment.has_died(now) {
                 environment.reap_ordered_at = Some(now);
                 to_reap.push((id, environment.parent));
             }

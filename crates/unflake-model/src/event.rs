@@ -126,6 +126,8 @@ pub enum ProblemKind {
     Start,
     /// An internal error of the runner or the agent.
     Internal,
+    /// A message of the agent is missing or cannot be read, so that results may be missing.
+    Protocol,
 }
 
 /// The totals of a run.

@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use unflake_engine::{Engine, Launch};
-use unflake_model::Finding;
+use unflake_model::{Finding, ProblemKind};
 use unflake_report::{self as report, Progress, TerminalStyle};
 use unflake_techniques::{AssertionPolicy, Technique};
 
@@ -145,12 +145,22 @@ impl FinishedRun<'_> {
     }
 }
 
+/// The conclusion where messages of an agent were lost: whatever else was seen, results may be
+/// missing.
+pub(crate) fn lost_results(record: &Gathered) -> Option<Conclusion> {
+    let is_lost = record.problems.iter().any(|problem| problem.kind == ProblemKind::Protocol);
+    is_lost.then(|| Exit::Internal.because("internal error: unflake lost results of tests"))
+}
+
 /// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests
 /// could not be run, or there are none. `interrupted` says what becomes of what was found until
 /// then.
 pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) -> Option<Conclusion> {
     if record.totals.interrupted {
         return Some(Exit::Interrupted.because(interrupted));
+    }
+    if let Some(lost) = lost_results(record) {
+        return Some(lost);
     }
     if !record.problems.is_empty() || !record.listed {
         return Some(Exit::Runner.because("the tests could not be run"));

@@ -22,4 +22,5 @@ mod stress;
 mod terminal;
 mod trace;
 mod under;
+mod verdicts;
 mod web;

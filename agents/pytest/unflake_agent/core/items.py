@@ -13,6 +13,8 @@ GROWING_LISTS = "user_properties", "_report_sections"
 CHANGED_BY_RUN = frozenset(RUN_ATTRIBUTES + ("_obj",))
 # In place of a snapshot: the item can be snapshotted again, a run has changed nothing else.
 RESETTABLE = object()
+# Beyond this a line is not one of a file.
+MAX_LINE = 2**31
 
 
 class ItemPool:
@@ -158,7 +160,7 @@ def list_tests(items, truncate):
         try:
             file, line, _ = item.location
             listed["file"] = truncate(str(file))
-            if line is not None and line >= 0:
+            if line is not None and 0 <= line < MAX_LINE:
                 listed["line"] = int(line) + 1
         except Exception:
             pass

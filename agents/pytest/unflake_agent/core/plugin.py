@@ -110,6 +110,7 @@ class Agent:
             hello["stack_signal"] = stack_signal()
         self._wire = Wire(self._socket_path, hello)
         self._wire.connect()
+        self._wire.close_in_forks()
         if self._dependencies is not None:
             self._dependencies.configure(config)
             config.pluginmanager.register(self._dependencies, "unflake-dependencies")

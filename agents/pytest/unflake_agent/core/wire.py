@@ -111,6 +111,15 @@ class Wire:
             self._descriptor.close()
             self._socket = None
 
+    def close_in_forks(self):
+        """Closes the connection in processes that tests fork: a dead process must not seem alive."""
+
+        def close():
+            if self._getpid() != self._pid:
+                self._descriptor.close()
+
+        os.register_at_fork(after_in_child=close)
+
     def descriptors(self):
         return self._descriptor.numbers()
 

@@ -60,6 +60,10 @@ pub(crate) struct Environment {
     pub(crate) is_announced: bool,
     /// When its connection closed: it has died, or a test closed the descriptor and it reconnects.
     pub(crate) disconnected_at: Option<Instant>,
+    /// When it was last checked whether its process is alive, although it is connected.
+    pub(crate) alive_checked_at: Instant,
+    /// Since when its process is dead, although its connection is open.
+    pub(crate) dead_since: Option<Instant>,
     /// When its parent was asked how it died.
     pub(crate) reap_ordered_at: Option<Instant>,
     /// How and when its process exited. Its last messages may still be in transit.
@@ -112,6 +116,8 @@ impl Environment {
             deferring_since: None,
             is_announced: false,
             disconnected_at: None,
+            alive_checked_at: Instant::now(),
+            dead_since: None,
             reap_ordered_at: None,
             exited: None,
         }

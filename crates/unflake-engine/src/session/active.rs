@@ -28,6 +28,8 @@ pub(crate) struct ActiveSession {
     earlier_runs: u32,
     /// Running attempts. More than one only where the agent runs tests in parallel.
     pub(crate) running: Vec<RunningAttempt>,
+    /// Tests whose start or result was never reported.
+    lost: Vec<TestId>,
     /// Why the rest does not run.
     stop_reason: Option<String>,
     /// Number of environments in a row that exited before they started a test.
@@ -86,6 +88,7 @@ impl ActiveSession {
             batch_size: 0,
             earlier_runs: 0,
             running: Vec::new(),
+            lost: Vec::new(),
             stop_reason: None,
             early_exits: 0,
         }
@@ -176,11 +179,14 @@ impl ActiveSession {
             match process {
                 // Tests that run in parallel may start in another order.
                 Some(_) => drop(self.ordered.remove(at)),
-                None => drop(self.ordered.drain(..=at)),
+                None => {
+                    self.lost.extend(self.ordered.drain(..at));
+                    self.ordered.pop_front();
+                }
             }
         }
         if process.is_none() {
-            self.running.clear();
+            self.lose_running();
         }
         self.early_exits = 0;
         let run = self.earlier_runs + run;
@@ -192,6 +198,16 @@ impl ActiveSession {
     pub(crate) fn attempt_ended(&mut self, test: &TestId) -> Option<RunningAttempt> {
         let at = self.running.iter().position(|running| running.test == *test)?;
         Some(self.running.remove(at))
+    }
+
+    /// The agent has gone on without a result of the running attempts.
+    pub(crate) fn lose_running(&mut self) {
+        self.lost.extend(self.running.drain(..).map(|attempt| attempt.test));
+    }
+
+    /// Tests whose start or result was never reported, though the agent went on.
+    pub(crate) fn take_lost(&mut self) -> Vec<TestId> {
+        std::mem::take(&mut self.lost)
     }
 
     /// The rest does not run. The first reason counts.
@@ -315,6 +331,21 @@ mod tests {
         work.running.clear();
         assert!(work.next_batch().is_none());
         assert!(work.is_done());
+    }
+
+    #[test]
+    fn a_result_that_never_arrives_is_lost() {
+        let mut work = work(&["a", "b", "c", "d"], 0);
+        work.next_batch();
+        start(&mut work, "a", 0);
+        work.attempt_ended(&"a".into());
+        start(&mut work, "b", 0);
+        // Neither the result of b nor the start of c is reported.
+        start(&mut work, "d", 0);
+        assert_eq!(work.take_lost(), ["c".into(), "b".into()]);
+        work.lose_running();
+        assert_eq!(work.take_lost(), ["d".into()]);
+        assert!(work.into_unrun().0.is_empty());
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub(crate) fn problem_text(kind: ProblemKind) -> &'static str {
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
         ProblemKind::Start => "the tests could not be listed",
         ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
+        ProblemKind::Protocol => "unflake lost results of tests",
     }
 }
 

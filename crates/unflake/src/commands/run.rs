@@ -19,7 +19,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun};
+use crate::technique_run::{ReportFacts, TechniqueRun, lost_results};
 
 /// Environments per core that run at the same time under stress.
 const STRESS_PER_CORE: usize = 4;
@@ -113,6 +113,9 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     };
     if record.totals.interrupted {
         return Exit::Interrupted.because("you stopped the run");
+    }
+    if let Some(lost) = lost_results(record) {
+        return lost;
     }
     if real > 0 {
         return Exit::RealFailures.because(failures(real, "real"));

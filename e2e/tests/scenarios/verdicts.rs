@@ -1,0 +1,81 @@
+//! Verdicts that hold: no false green, no false real failure, no hang.
+
+use e2e::Sandbox;
+
+fn project(file: &str) -> Sandbox {
+    Sandbox::new().file("test_it.py", file)
+}
+
+// -- No hang --------------------------------------------------------------------------------------
+
+/// `fork` of the C library runs no hooks of Python, so the child keeps every descriptor.
+#[test]
+fn a_child_that_keeps_the_connection_open_does_not_hang_the_run() {
+    let sandbox = project(
+        "import ctypes, os, time\n\
+         def test_dies():\n    \
+             if ctypes.CDLL(None).fork() == 0:\n        \
+                 os.setsid()\n        \
+                 time.sleep(1000)\n        \
+                 os._exit(0)\n    \
+             os._exit(3)\n",
+    );
+    let result = sandbox.run("--timeout 300", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_dies real"]);
+    assert!(result.attempts().iter().all(|attempt| attempt.contains("crashed")), "{:?}", result.attempts());
+}
+
+#[test]
+fn a_child_process_that_outlives_a_crash_does_not_delay_the_run() {
+    let sandbox = project(
+        "import multiprocessing, os, signal, time\n\
+         def test_dies():\n    \
+             multiprocessing.get_context('fork').Process(target=time.sleep, args=(1000,)).start()\n    \
+             os.kill(os.getpid(), signal.SIGSEGV)\n",
+    );
+    let result = sandbox.run("--timeout 300", "pytest").expect_exit(1);
+    assert!(result.attempts().iter().all(|attempt| attempt.contains("crashed")), "{:?}", result.attempts());
+}
+
+// -- No false green -------------------------------------------------------------------------------
+
+/// The signal that asks for its stack wakes it up.
+#[test]
+fn an_attempt_past_its_limit_cannot_pass() {
+    let sandbox = project("import ctypes\ndef test_waits(): ctypes.CDLL(None).pause()\n");
+    let result = sandbox.run("--timeout 1 --immediate 0 --at-end 0", "pytest").expect_exit(1);
+    assert!(result.attempts().iter().all(|attempt| attempt.contains("timed-out")), "{:?}", result.attempts());
+}
+
+#[test]
+fn a_message_that_cannot_be_read_is_an_internal_error() {
+    let sandbox = project(
+        "import os, stat\n\
+         def test_writes_to_the_connection():\n    \
+             for name in os.listdir('/proc/self/fd'):\n        \
+                 try:\n            \
+                     if int(name) > 100 and stat.S_ISSOCK(os.fstat(int(name)).st_mode):\n                \
+                         os.write(int(name), b'{\"event\":\"do')\n        \
+                 except OSError:\n            \
+                     pass\n    \
+             assert False\n",
+    );
+    let result = sandbox.run("", "pytest").expect_exit(70);
+    assert!(result.stdout.contains("a message of the agent in environment 0 cannot be read"), "{}", result.stdout);
+}
+
+#[test]
+fn an_item_with_an_impossible_line_is_listed_like_others() {
+    let tests: String = (0..250).map(|number| format!("def test_{number}(): pass\n")).collect();
+    let conftest = "import pytest\n\
+         class Far(pytest.Item):\n    \
+             def runtest(self): assert False\n    \
+             def reportinfo(self): return self.path, 2**40, 'far'\n\
+         class File(pytest.File):\n    \
+             def collect(self): yield Far.from_parent(self, name='far')\n\
+         def pytest_collect_file(file_path, parent):\n    \
+             if file_path.suffix == '.far': return File.from_parent(parent, path=file_path)\n";
+    let sandbox = project(&tests).file("conftest.py", conftest).file("a.far", "");
+    let result = sandbox.run("", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["a.far::far real"]);
+}
