@@ -45,16 +45,16 @@ impl ForkServer {
         self.unavailable = Some(why);
     }
 
-    /// The fork server has exited. One that did not come up is not started again.
-    pub(crate) fn exited(&mut self, id: u32, phase: EnvironmentPhase, was_narrowed: bool) {
+    /// The fork server has exited. One that listed no tests is not started again.
+    pub(crate) fn exited(&mut self, id: u32, has_listed: bool, was_narrowed: bool) {
         if self.id != Some(id) {
             return;
         }
         self.id = None;
-        match (phase, was_narrowed) {
-            (EnvironmentPhase::Starting, true) => self.collects_everything = true,
-            (EnvironmentPhase::Starting, false) => self.refuse("the runner did not start a second time".to_owned()),
-            _ => {}
+        match (has_listed, was_narrowed) {
+            (false, true) => self.collects_everything = true,
+            (false, false) => self.refuse("the runner did not start a second time".to_owned()),
+            (true, _) => {}
         }
     }
 }

@@ -23,6 +23,7 @@ impl Engine {
         }
         self.fork_tree.forget(id);
         let Some(environment) = self.environments.remove(id) else { return };
+        let has_listed = !environment.listing.tests.is_empty();
         let was_narrowed = environment.runner.as_ref().is_some_and(|runner| runner.is_narrowed);
         let output = environment.runner.map(|runner| {
             // Until the run directory is removed, a supervisor has to be there to do so if this
@@ -52,7 +53,7 @@ impl Engine {
         for unborn in self.environments.ids_where(|child| child.parent == Some(id) && child.pid.is_none()) {
             self.on_exit(unborn, Death::Unknown);
         }
-        self.fork_server.exited(id, phase, was_narrowed);
+        self.fork_server.exited(id, has_listed, was_narrowed);
     }
 
     fn on_exit_in_session(&mut self, at: usize, id: u32, phase: EnvironmentPhase, death: Death) {

@@ -37,6 +37,22 @@ fn a_child_process_that_outlives_a_crash_does_not_delay_the_run() {
     assert!(result.attempts().iter().all(|attempt| attempt.contains("crashed")), "{:?}", result.attempts());
 }
 
+/// Alone its file cannot be collected: another file registers what it needs when it is imported.
+#[test]
+fn a_file_that_is_only_collected_with_others_does_not_loop() {
+    let sandbox = Sandbox::new()
+        .file("app/__init__.py", "")
+        .file("app/reg.py", "R = []\n")
+        .file("app/plug.py", "from app.reg import R\nR.append(lambda: 2)\n")
+        .file("app/cfg.py", "from app.reg import R\nV = R[0]()\n")
+        .file("test_0.py", "import app.plug\ndef test_0(): pass\n")
+        .file("test_a.py", "import app.cfg\ndef test_a(): assert app.cfg.V == 1\n")
+        .file("test_zz.py", "def test_zz(): pass\n");
+    let result = sandbox.run("", "python -m pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_a.py::test_a real"]);
+    assert_eq!(result.list("attempts").len(), 3 + 3, "one more of each rung");
+}
+
 // -- No false green -------------------------------------------------------------------------------
 
 /// The signal that asks for its stack wakes it up.
