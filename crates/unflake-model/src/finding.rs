@@ -33,6 +33,8 @@ pub struct Reproduction {
 pub enum Shows {
     Fails,
     Passes,
+    /// It fails in some runs of the command and passes in others.
+    SometimesFails,
 }
 
 /// Tests to run in one new session of the runner, in this order. Empty: the user's whole command.
@@ -49,6 +51,10 @@ impl Replay {
 
     pub fn passes(tests: Vec<TestId>) -> Self {
         Self { tests, shows: Shows::Passes }
+    }
+
+    pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
+        Self { tests, shows: Shows::SometimesFails }
     }
 }
 

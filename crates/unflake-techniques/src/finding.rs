@@ -26,5 +26,7 @@ pub(crate) fn counted_verdict(
         not_rerun: None,
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
-    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![Replay::fails(vec![test.clone()])])
+    let tests = vec![test.clone()];
+    let replay = if kind.is_flaky() { Replay::sometimes_fails(tests) } else { Replay::fails(tests) };
+    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
 }

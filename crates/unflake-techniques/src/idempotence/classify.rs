@@ -89,7 +89,11 @@ impl NioSuspect {
         let second_failure = self.second_failure.clone();
         let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
         let order = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
-        let found = finding(&self.test, detail, sentence, vec![Replay::fails(order)]);
+        let replay = match kind {
+            NioKind::NonDeterministic => Replay::sometimes_fails(order),
+            NioKind::Nio | NioKind::Brittle | NioKind::Broken => Replay::fails(order),
+        };
+        let found = finding(&self.test, detail, sentence, vec![replay]);
         let state = self.state.iter().map(|state| state.finding(&self.test));
         std::iter::once(found).chain(state).collect()
     }

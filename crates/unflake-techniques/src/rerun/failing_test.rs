@@ -169,7 +169,9 @@ impl FailedTest {
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
             VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
         };
-        let replay = Replay::fails(if alone { vec![self.test.clone()] } else { Vec::new() });
+        let tests = if alone { vec![self.test.clone()] } else { Vec::new() };
+        let replay =
+            if kind == VerdictKind::FlakyIndependent { Replay::sometimes_fails(tests) } else { Replay::fails(tests) };
         finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }
 
