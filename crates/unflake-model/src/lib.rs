@@ -9,6 +9,7 @@ mod assertion;
 mod attempt;
 mod cell;
 mod change;
+mod confidence;
 mod day;
 mod declared_factor;
 mod dependencies;
@@ -25,6 +26,7 @@ mod moment;
 mod outcome;
 mod prepared;
 mod quarantine;
+mod searched;
 mod session;
 mod test;
 mod trace;
@@ -38,6 +40,7 @@ pub use assertion::{
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
+pub use confidence::Confidence;
 pub use day::Day;
 pub use declared_factor::{
     DeclaredFactor, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames, declare_factors,
@@ -61,6 +64,7 @@ pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
 pub use prepared::PreparedReport;
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
+pub use searched::{Coverage, PairCount, Searched};
 pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};
