@@ -130,7 +130,7 @@ impl BaseChoice {
     pub fn words(&self) -> String {
         match self {
             Self::Asked(name) => format!("given as {name}"),
-            Self::MergeBase(with) => format!("where this parted from {with}"),
+            Self::MergeBase(with) => format!("merge base with {with}"),
             Self::Head => "the commit that is checked out".to_owned(),
             Self::KnownGood => "the newest commit known to have passed".to_owned(),
             Self::Parent => "the commit before the one that is checked out".to_owned(),

@@ -9,6 +9,7 @@ mod assertion;
 mod attempt;
 mod cell;
 mod change;
+mod confidence;
 mod day;
 mod declared_factor;
 mod dependencies;
@@ -25,6 +26,7 @@ mod moment;
 mod outcome;
 mod prepared;
 mod quarantine;
+mod searched;
 mod session;
 mod test;
 mod trace;
@@ -38,6 +40,7 @@ pub use assertion::{
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
+pub use confidence::Confidence;
 pub use day::Day;
 pub use declared_factor::{
     DeclaredFactor, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames, declare_factors,
@@ -49,7 +52,7 @@ pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
-    OrderKind, Repeats, Rung, TouchedPath, Verdict, VerdictKind,
+    OrderKind, Repeats, Replay, Reproduction, Rung, Shows, TouchedPath, Verdict, VerdictKind,
 };
 pub use fingerprint::Fingerprint;
 pub use influence::{AtLayer, FactorTrial, Influence, Threshold, UntriedFactor};
@@ -61,6 +64,7 @@ pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
 pub use prepared::PreparedReport;
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
+pub use searched::{Coverage, PairCount, Searched};
 pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};

@@ -49,7 +49,6 @@ pub use rerun::never_excuse::{BadPattern, NeverExcuse};
 pub use rerun::single_run::SingleRun;
 pub use score::estimate::{FlakySince, RateChange, Score, ScoredRun, TestHealth, score};
 pub use score::timeline::{TestStanding, Timeline, TimelineSource};
-pub use search::coverage::Coverage;
 pub use stress::{Stress, StressConfig};
 pub use technique::{Recordings, Technique};
 pub use variance::measure::{Measure, MeasureConfig};

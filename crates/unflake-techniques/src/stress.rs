@@ -8,7 +8,9 @@
 
 use std::collections::HashMap;
 
-use unflake_model::{Attempt, Event, Finding, Isolation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind};
+use unflake_model::{
+    Attempt, Coverage, Event, Finding, Isolation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind,
+};
 
 use crate::finding::counted_verdict;
 use crate::search::budget::Budget;
@@ -123,6 +125,14 @@ impl Technique for Stress {
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         self.tests.iter().filter_map(StressedTest::finding).collect()
     }
+
+    fn coverage(&self) -> Option<Coverage> {
+        let count = |wanted: fn(&StressedTest) -> bool| self.tests.iter().filter(|test| wanted(test)).count() as u32;
+        let tried = count(|test| test.passed + test.failed > 0);
+        let left_out = count(|test| test.passed + test.failed == 0 && (test.attempts > 0 || test.left.is_some()));
+        let tests = self.tests.len() as u32;
+        Some(Coverage { tests, tried, left_out, pairs: None, complete: tried + left_out == tests })
+    }
 }
 
 impl StressedTest {
@@ -132,17 +142,16 @@ impl StressedTest {
         let kind = if flaky { VerdictKind::FlakyIndependent } else { VerdictKind::Real };
         let how = match outcome {
             Outcome::Crashed(death) => format!("crashed ({death})"),
-            Outcome::TimedOut => "ran out of time".to_owned(),
+            Outcome::TimedOut => "timed out".to_owned(),
             Outcome::Error => "had an error in set-up or tear-down".to_owned(),
             _ => "failed".to_owned(),
         };
         let sentence = match (self.passed, self.attempts) {
-            (0, 1) => format!("{how} the one time it ran"),
-            (0, attempts) => format!("{how} {attempts} of {attempts} times: not a matter of load"),
-            (passed, attempts) => format!(
-                "{how} under stress in attempt {which} ({} of {attempts}), and passed {passed} times, each in an environment of its own",
-                self.failed
-            ),
+            (0, 1) => format!("{how} in its only run"),
+            (0, attempts) => format!("{how} in {attempts} of {attempts} runs under stress"),
+            (_, attempts) => {
+                format!("random: {how} in {} of {attempts} runs under stress, first in run {which}", self.failed)
+            }
         };
         let counts = (self.attempts, self.failed);
         Some(counted_verdict(&self.test, kind, counts, Isolation::Process, sentence))
@@ -196,10 +205,7 @@ mod tests {
         assert_eq!(rounds, ["a a a b b b", "b b b", "b b b", "b b b", "b b b"]);
         let findings = stress.findings(Recordings::EMPTY);
         assert_eq!(findings.len(), 1);
-        assert_eq!(
-            findings[0].sentence,
-            "failed under stress in attempt 2 (1 of 3), and passed 2 times, each in an environment of its own"
-        );
+        assert_eq!(findings[0].sentence, "random: failed in 1 of 3 runs under stress, first in run 2");
         assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::FlakyIndependent);
     }
 
@@ -208,7 +214,7 @@ mod tests {
         let mut stress = stress(&["a"], 60.0, None);
         run_stress(&mut stress, |_, _| Outcome::Failed);
         assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
-        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed 3 of 3 times: not a matter of load");
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed in 3 of 3 runs under stress");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! findings.
 
 use unflake_model::{
-    Event, Fact, FactId, Finding, Gap, Layer, LayerFacts, LineId, NondeterministicCall, ObservedValue, OutputId,
-    Session, SourceLine, SuppressedNoise, ThreadTrace, TraceId, Traces,
+    Coverage, Event, Fact, FactId, Finding, Gap, Layer, LayerFacts, LineId, NondeterministicCall, ObservedValue,
+    OutputId, Session, SourceLine, SuppressedNoise, ThreadTrace, TraceId, Traces,
 };
 
 /// A technique in progress.
@@ -19,6 +19,11 @@ pub trait Technique {
 
     /// The findings so far. Callable at any time, so that an interrupted run reports what it knows.
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding>;
+
+    /// What has been tried so far: what a search without findings is worth. None: it is no search.
+    fn coverage(&self) -> Option<Coverage> {
+        None
+    }
 }
 
 /// A read-only view of what was recorded beside the attempts of a run.

@@ -1,7 +1,8 @@
 //! Sentences and findings of the assertion filter.
 
 use unflake_model::{
-    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId, VerdictKind,
+    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, Replay, TestId,
+    VerdictKind,
 };
 
 use crate::finding::counted_verdict;
@@ -20,7 +21,7 @@ pub(crate) fn finding(
     let varied = score.map_or(String::new(), |score| format!("score {score:.2} in {runs} runs"));
     let sentence = match kind {
         FilterKind::Flaky => {
-            format!("{assertion_text} failed and did not count: {values}; it varies without a change ({varied})")
+            format!("{assertion_text} failed and was excused: {values}; it varies without a change ({varied})")
         }
         FilterKind::NeverLikeThis => {
             format!("{assertion_text} varies without a change ({varied}), but never failed like this: {values}")
@@ -31,20 +32,20 @@ pub(crate) fn finding(
         FilterKind::NeverVaried => format!("{assertion_text} never varied without a change ({runs} runs)"),
         FilterKind::NotInForce => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("{assertion_text} varied without a change ({varied}), but is not let fail{reason}")
+            format!("{assertion_text} varied without a change ({varied}), but is not excused{reason}")
         }
-        FilterKind::Unknown => format!("nothing is known of how {assertion_text} varies without a change"),
+        FilterKind::Unknown => format!("no samples of {assertion_text} without a change"),
     };
     let test = assertion.test.clone();
     let filtered = Filtered { kind, assertion, line: record.line, saw: values, score, runs };
-    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![test.clone()])
+    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![Replay::fails(vec![test.clone()])])
 }
 
 /// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs
 /// without a change.
 pub(crate) fn verdict(test: &TestId, failed: u32, before: Option<(u32, u32)>) -> Finding {
     let before = before.map_or(String::new(), |(failed, runs)| format!(", before {failed} of {runs}"));
-    let sentence = format!("an assertion that is in the filter failed {failed} of {failed} times{before}");
+    let sentence = format!("an assertion in the filter failed in {failed} of {failed} runs{before}");
     counted_verdict(test, VerdictKind::Real, (failed, failed), Isolation::Fork, sentence)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     let mut unknown = changes.unknown.clone();
     unknown.extend(on.unknown.iter().cloned());
     if on.after > 0 {
-        unknown.push(format!("{} attempts came before it in its process", on.after));
+        unknown.push(format!("{} attempts ran before it in its process", on.after));
     }
     // The project may be a part of the repository, or contain another repository.
     let below = match on.root.strip_prefix(&changes.root).map(|below| below.to_str()) {
@@ -34,7 +34,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         _ if on.root.as_os_str().is_empty() => String::new(),
         _ => {
             unknown.push(format!(
-                "the tests are in {}, and what changed is known of {} only",
+                "the tests are in {}, but changes are known only for {}",
                 on.root.display(),
                 changes.root.display()
             ));
@@ -75,7 +75,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     let made = |path: &String| on.written.contains(path) && on.missed.contains(path);
     for path in on.executed.keys().chain(&on.read) {
         if changes.ignores(&at(path)) && !made(path) {
-            unknown.push(format!("it uses {path}, which git ignores: nobody knows whether that changed"));
+            unknown.push(format!("it uses {path}, which git ignores, so changes to it are unknown"));
         }
     }
     Overlap { touched: found.touched.into_values().collect(), unknown }

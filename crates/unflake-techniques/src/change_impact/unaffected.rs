@@ -7,7 +7,8 @@
 //! then an unseen dependency exists.
 
 use unflake_model::{
-    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
+    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, Replay, TestId,
+    TouchedPath,
 };
 
 use crate::change_impact::intersect::{Overlap, intersect};
@@ -171,8 +172,8 @@ impl ChangeSuspicion {
                 if self.contradicts() && detail.touched.is_empty() {
                     let (_, here) = counts(&self.here);
                     detail.unknown.push(format!(
-                        "it passed at the base {passed} of {passed} times and failed here {here} of {here} times right after: \
-                         something ties it to the change that was not seen"
+                        "it passed {passed} of {passed} runs at the base and failed {here} of {here} runs here, so it depends on the \
+                         change in a way that was not recorded"
                     ));
                 }
                 detail.kind = match (detail.touched.is_empty(), detail.unknown.is_empty()) {
@@ -183,7 +184,7 @@ impl ChangeSuspicion {
             }
         }
         let sentence = self.sentence(&detail, test, compared);
-        Some(finding(test, Detail::Intersect(detail), sentence, vec![test.clone()]))
+        Some(finding(test, Detail::Intersect(detail), sentence, vec![Replay::fails(vec![test.clone()])]))
     }
 
     fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {
@@ -194,27 +195,25 @@ impl ChangeSuspicion {
                     1 => String::new(),
                     all => format!(" (and {} more reasons)", all - 1),
                 };
-                format!("whether your change can have caused it is unknown: {}{more}", detail.unknown[0])
+                format!("unknown whether your change caused it: {}{more}", detail.unknown[0])
             }
             IntersectKind::Unaffected => {
                 let mut sentence = disjoint(detail);
                 let (passed, failed) = counts(&self.at_base);
                 sentence.push_str(&match (passed, failed) {
                     (0, 0) => match (compared.as_ref().is_ok_and(|one| one.passed.contains_key(test)), &self.no_base) {
-                        (_, Some(why)) => format!("; it could not be run at the base: {why}"),
+                        (_, Some(why)) => format!("; it could not run at the base: {why}"),
                         (true, _) => match self.after_others {
                             Some(outcome) if outcome.is_failure() => {
-                                "; with the files of the base, with which it passed before, it fails now too".to_owned()
+                                "; with the files of the base it passed before and fails now".to_owned()
                             }
-                            Some(_) => "; at the base it passes, after the tests that ran before it there".to_owned(),
+                            Some(_) => "; at the base it passes after the tests that ran before it".to_owned(),
                             None => "; it passed at the base".to_owned(),
                         },
-                        (false, _) => {
-                            "; whether it passed at the base is not known: --verify-base runs it there".to_owned()
-                        }
+                        (false, _) => "; not known to pass at the base (--verify-base runs it there)".to_owned(),
                     },
-                    (0, failed) => format!("; it fails at the base too ({failed} of {failed} times)"),
-                    (passed, failed) => format!("; at the base it passed {passed} of {} times", passed + failed),
+                    (0, failed) => format!("; it also fails at the base ({failed} of {failed} runs)"),
+                    (passed, failed) => format!("; it passed {passed} of {} runs at the base", passed + failed),
                 });
                 sentence
             }
@@ -237,36 +236,35 @@ impl ChangeSuspicion {
         let (passed, failed) = counts(&self.at_base);
         let there = match (passed, failed) {
             (0, 0) if self.after_others.is_some() => {
-                "with the files of the base, with which the test passed before, it fails now too".to_owned()
+                "with the files of the base the test passed before and fails now".to_owned()
             }
             (0, 0) => "the test passed at the base".to_owned(),
-            (passed, failed) => format!("the test passed {passed} of {} times at the base", passed + failed),
+            (passed, failed) => format!("the test passed {passed} of {} runs at the base", passed + failed),
         };
         format!("cannot come from your change: {}; {there}{base}", disjoint(&detail))
     }
 }
 
 fn disjoint(detail: &Intersect) -> String {
-    let files = match detail.files {
-        1 => "the one file".to_owned(),
-        files => format!("any of the {files} files"),
-    };
-    format!("it does not touch {files} that this test ran or read")
+    match detail.files {
+        1 => "it does not touch the one file that this test ran or read".to_owned(),
+        files => format!("it touches none of the {files} files that this test ran or read"),
+    }
 }
 
 fn affected(touched: &[TouchedPath]) -> String {
     let first = &touched[0];
-    let mut sentence = format!("your change touches it: {} {}", first.path, first.how);
+    let mut sentence = format!("your change touches {}, which {}", first.path, first.how);
     if !first.functions.is_empty() {
         sentence.push_str(&format!(" ({})", first.functions.join(", ")));
     }
     if let Some(via) = &first.via {
-        sentence.push_str(&format!(", first from {via}"));
+        sentence.push_str(&format!(", first at {via}"));
     }
     match touched.len() - 1 {
         0 => {}
-        1 => sentence.push_str(", and so does one more file of the change"),
-        more => sentence.push_str(&format!(", and so do {more} more files of the change")),
+        1 => sentence.push_str(", and 1 more file"),
+        more => sentence.push_str(&format!(", and {more} more files")),
     }
     sentence
 }

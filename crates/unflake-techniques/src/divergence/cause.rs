@@ -44,7 +44,7 @@ pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesi
         format!("{}:{}", line.file, line.line)
     };
     if let Some(reach) = reach(runs.traces.reaches(), start.line) {
-        let because = format!("{} reaches for {}", name(start.line), reach.what);
+        let because = format!("{} uses {}", name(start.line), reach.what);
         return CauseHypothesis { cause: reach.cause, because };
     }
     let near = lines_before(runs, start).into_iter().find_map(|line| reach(runs.traces.reaches(), line));
@@ -56,7 +56,7 @@ pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesi
         return CauseHypothesis { cause: Cause::UnorderedCollection, because };
     }
     if let Some(reach) = near {
-        let because = format!("{}, just before it, reaches for {}", name(reach.line), reach.what);
+        let because = format!("{}, just before it, uses {}", name(reach.line), reach.what);
         return CauseHypothesis { cause: reach.cause, because };
     }
     structure(runs)
@@ -81,15 +81,14 @@ fn sorted(text: &str) -> Option<Vec<&str>> {
 pub(crate) fn structure(runs: &AlignedRuns<'_>) -> CauseHypothesis {
     let (tasks, threads) = (tasks(runs), threads(runs));
     if tasks > 1 {
-        let because = format!("{tasks} tasks take turns in it, and what they wait for decides whose turn it is");
+        let because = format!("{tasks} tasks interleave, in the order in which their waits end");
         return CauseHypothesis { cause: Cause::AsyncWait, because };
     }
     if threads > 1 {
-        let because =
-            format!("{threads} threads take part in it, and nothing recorded predicts which of them comes first");
+        let because = format!("{threads} threads interleave, and nothing recorded predicts their order");
         return CauseHypothesis { cause: Cause::Race, because };
     }
-    let because = "no line before it reaches for anything that is known to vary".to_owned();
+    let because = "no line before it uses anything known to vary".to_owned();
     CauseHypothesis { cause: Cause::Unknown, because }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[TracedRun]) -> Divergence {
     let is_cut = |run: &&TracedRun| traces.strands(run.trace).iter().any(|thread| thread.truncated.is_some());
     let cut = all.iter().filter(is_cut).count();
     if cut > 0 {
-        unknown.push(format!("{cut} of {} traces are cut short: what comes behind was not compared", all.len()));
+        unknown.push(format!("{cut} of {} traces are truncated; later lines were not compared", all.len()));
     }
     let StartLocations { mut locations, why, mut left, is_invisible } = by_kind(&runs, &mut unknown);
     for _ in 1..MOST_GROUPS {
@@ -115,7 +115,7 @@ fn by_kind(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations 
 fn starts(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations {
     let values = value_candidates(runs);
     if values.like_clocks {
-        let note = "some values follow the clock, and so do the outcomes: whether they have to do with each other cannot be told";
+        let note = "some values and the outcomes both follow the clock, so they may be unrelated";
         unknown.push(note.to_owned());
     }
     let blamed = values.found.into_iter().filter(|one| one.p_value < BLAMED);

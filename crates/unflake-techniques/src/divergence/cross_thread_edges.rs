@@ -49,7 +49,7 @@ pub(crate) fn cross_thread_edges(
         let when = Candidate::moment(runs, thread, &best.predicts, &at)?;
         let (line, to) = (LineId(edge.0), LineId(edge.1));
         let who = if runs.threads[thread].is_task() { "tasks" } else { "threads" };
-        let what = format!("line {} comes next more often, all {who} together", runs.traces.line(to).line);
+        let what = format!("line {} follows more often across all {who}", runs.traces.line(to).line);
         let (predicts, p_value) = (best.predicts, best.p_value);
         let to = Some(to);
         Some(Candidate {

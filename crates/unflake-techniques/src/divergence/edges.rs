@@ -251,15 +251,15 @@ fn sentence(runs: &AlignedRuns<'_>, from: u32, to: u32, best: &BestThreshold) ->
     };
     let never = !best.more && best.least == 1;
     let what = match (from, to) {
-        (ANYWHERE, _) => "it is come to".to_owned(),
-        (OUTSIDE, _) if never => "it is not begun".to_owned(),
-        (OUTSIDE, _) => "it is begun".to_owned(),
-        (_, OUTSIDE) if never => "something comes after it".to_owned(),
-        (_, OUTSIDE) => "nothing comes after it".to_owned(),
-        (from, to) if from == to && never => "it does not come again at once".to_owned(),
-        (from, to) if from == to => "it comes again at once".to_owned(),
-        (_, to) if never => format!("{} does not come next", name(to)),
-        (_, to) => format!("{} comes next", name(to)),
+        (ANYWHERE, _) => "it is reached".to_owned(),
+        (OUTSIDE, _) if never => "it does not start".to_owned(),
+        (OUTSIDE, _) => "it starts".to_owned(),
+        (_, OUTSIDE) if never => "another line follows".to_owned(),
+        (_, OUTSIDE) => "no line follows".to_owned(),
+        (from, to) if from == to && never => "it does not repeat".to_owned(),
+        (from, to) if from == to => "it repeats".to_owned(),
+        (_, to) if never => format!("{} does not follow", name(to)),
+        (_, to) => format!("{} follows", name(to)),
     };
     match best.least {
         1 => what,

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome, Purpose,
-    Session, SessionId, SourceLine, TestId, TraceId, Traces,
+    Attempt, Coverage, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome,
+    Purpose, Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces,
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
@@ -66,6 +66,8 @@ pub struct Locate {
     previous: Option<(SourceLine, DivergenceKind)>,
     /// No more runs are possible or needed.
     done: bool,
+    /// Whether no run was left out for want of time.
+    complete: bool,
 }
 
 impl Locate {
@@ -82,6 +84,7 @@ impl Locate {
             requested: 0,
             previous: None,
             done: false,
+            complete: false,
         }
     }
 
@@ -169,7 +172,7 @@ impl Locate {
         let mut found = divergence(traces, &runs);
         found.timed_out = self.counts.timed_out;
         if both(&compared) && is_mixed(&compared) {
-            let note = "copies of one process and processes of their own ended differently, and they differ in more than one way";
+            let note = "forks and new processes ended differently, and they differ in more than one way";
             found.unknown.push(note.to_owned());
         }
         found
@@ -209,6 +212,7 @@ impl Technique for Locate {
         // If the first runs yield nothing (skipped, timed out, no trace), neither will more.
         let in_vain = self.requested > 0 && self.runs.is_empty();
         if self.done || in_vain || self.budget.is_exhausted() || self.is_clear(recordings.traces) {
+            self.complete = !self.budget.is_exhausted();
             return Vec::new();
         }
         let mut sessions = Vec::new();
@@ -216,6 +220,7 @@ impl Technique for Locate {
             self.requested += 1;
             sessions.push(Session::fresh(SessionId(self.requested), Purpose::Look, origin, vec![test.clone()]));
         }
+        self.complete = sessions.is_empty();
         sessions
     }
 
@@ -224,9 +229,15 @@ impl Technique for Locate {
         let found = self.examine(recordings.traces);
         let sentence = match found.locations.first() {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
-            None => "nothing that was recorded tells its failing runs from the passing ones".to_owned(),
+            None => "no recorded line or value separates its failing runs from the passing ones".to_owned(),
         };
-        vec![finding(test, Detail::Divergence(found), sentence, vec![test.clone()])]
+        vec![finding(test, Detail::Divergence(found), sentence, vec![Replay::sometimes_fails(vec![test.clone()])])]
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        let tests = self.matching.len() as u32;
+        let tried = if self.runs.is_empty() { 0 } else { tests };
+        Some(Coverage { tests, tried, left_out: 0, pairs: None, complete: self.complete })
     }
 }
 

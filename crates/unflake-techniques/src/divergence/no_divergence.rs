@@ -27,12 +27,12 @@ pub(crate) fn no_divergence(
         if let Some((line, name)) = modified_by_several(runs, run, thread) {
             let line = runs.traces.line(line);
             let sentence = format!(
-                "several threads or tasks change {name} here, and nothing else that was recorded tells the runs apart before they fail"
+                "several threads or tasks change {name} here; nothing else recorded before the failure separates the runs"
             );
             return (Some(unmeasured(runs, line, sentence)), why);
         }
         if let Some(line) = diverging_elsewhere(runs, &divergence_points(runs), thread) {
-            let sentence = "threads or tasks go another way from here in almost every run, and nothing else differs before the failure";
+            let sentence = "threads or tasks diverge here in almost every run; nothing else recorded before the failure separates the runs";
             return (Some(unmeasured(runs, line, sentence.to_owned())), why);
         }
     }
@@ -42,11 +42,11 @@ pub(crate) fn no_divergence(
         Some(reach) => {
             let line = runs.traces.line(reach.line);
             let because = format!(
-                "{}:{} reaches for {}, and nothing that was recorded before the failure tells the runs apart",
+                "{}:{} uses {}, and nothing recorded before the failure separates the runs",
                 line.file, line.line, reach.what
             );
             let sentence = format!(
-                "nothing that was recorded before the failure tells the runs apart; this is the last line before it that reaches for something that may vary ({})",
+                "last line before the failure that uses something that varies ({}); nothing recorded separates the runs",
                 reach.what
             );
             let how = if waits(reach) { DivergenceKind::Order } else { DivergenceKind::Value };
@@ -56,7 +56,7 @@ pub(crate) fn no_divergence(
             )
         }
         None => {
-            let sentence = "nothing that was recorded before the failure, which is here, tells the runs apart";
+            let sentence = "the failure is here; nothing recorded before it separates the runs";
             let how = if several { DivergenceKind::Order } else { DivergenceKind::Value };
             let location =
                 runs.failure_line().map(|line| Location { how, ..unmeasured(runs, line, sentence.to_owned()) });

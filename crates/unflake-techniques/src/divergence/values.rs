@@ -228,12 +228,12 @@ fn short(text: &str) -> String {
 
 /// What holds in failing runs, such as `jitter ≥ 0.93`.
 fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
-    let name = if name == RETURNS { "what is returned" } else { name };
+    let name = if name == RETURNS { "the return value" } else { name };
     let which = match kind.which {
         Occurrence::Only | Occurrence::Time(1) => String::new(),
         Occurrence::Time(time) => format!(" the {} time", nth(time)),
-        Occurrence::Last => " at last".to_owned(),
-        Occurrence::Largest | Occurrence::Smallest => " at some time".to_owned(),
+        Occurrence::Last => " at the end".to_owned(),
+        Occurrence::Largest | Occurrence::Smallest => " at some point".to_owned(),
     };
     let of = match &kind.aspect {
         Aspect::Length => format!("the number of items of {name}{which}"),
@@ -247,8 +247,8 @@ fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
         (SplitRule::Between(low, high), _) => format!("{of} from {low} to {high}"),
         (SplitRule::Outside(low, high), _) => format!("{of} below {low} or above {high}"),
         (SplitRule::OneOf(words), Aspect::AgainstBefore) => match words.iter().any(|word| &**word == "the same") {
-            true if words.len() == 1 => format!("{of} is the same as before"),
-            false if words.len() == 2 => format!("{of} is not the same as before"),
+            true if words.len() == 1 => format!("{of} is unchanged"),
+            false if words.len() == 2 => format!("{of} changes"),
             _ => format!("{of} is {} than before", words[0]),
         },
         (SplitRule::OneOf(words), Aspect::Has(item)) => match &*words[0] == "yes" {

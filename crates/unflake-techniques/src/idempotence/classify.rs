@@ -1,6 +1,6 @@
 //! Classifies tests that did not pass twice, and words the findings.
 
-use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, TestId};
+use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, Replay, TestId};
 
 use crate::finding::finding;
 use crate::idempotence::nio::NioProgress;
@@ -88,8 +88,12 @@ impl NioSuspect {
         let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
         let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
-        let replay = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
-        let found = finding(&self.test, detail, sentence, replay);
+        let order = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
+        let replay = match kind {
+            NioKind::NonDeterministic => Replay::sometimes_fails(order),
+            NioKind::Nio | NioKind::Brittle | NioKind::Broken => Replay::fails(order),
+        };
+        let found = finding(&self.test, detail, sentence, vec![replay]);
         let state = self.state.iter().map(|state| state.finding(&self.test));
         std::iter::once(found).chain(state).collect()
     }
@@ -103,40 +107,39 @@ impl NioSuspect {
                     others => format!("{others} other tests"),
                 };
                 format!(
-                    "after {others} passes once and then fails when it is run again ({seen} of {tried}); run twice alone it passes"
+                    "passes, then fails in a second run after {others} ({seen} of {tried} runs), not after itself alone"
                 )
             }
             NioKind::Nio => {
-                format!("passes once and fails when it is run again in the same process ({seen} of {tried})")
+                format!("passes, then fails in a second run in the same process ({seen} of {tried} runs)")
             }
             NioKind::Brittle if self.twice[0].1.is_pass() => {
-                format!("fails at first and passes when it is run again in the same process ({seen} of {tried})")
+                format!("fails, then passes in a second run in the same process ({seen} of {tried} runs)")
             }
             NioKind::Brittle => {
                 let torn_down = self.fails_in_tear_down();
                 let (failed, of) = if torn_down { (alone_tried - alone_passed, alone_tried) } else { (seen, tried) };
-                format!("fails alone ({failed} of {of}), though it passed in the suite")
+                format!("fails alone ({failed} of {of} runs), passes in the suite")
             }
             NioKind::Broken if self.fails_in_tear_down() => {
-                format!("fails whenever it is the last to run ({tried} times after itself, {alone_tried} times alone)")
+                format!("fails whenever it runs last ({tried} runs after itself, {alone_tried} alone)")
             }
-            NioKind::Broken => format!("fails whenever it runs ({tried} times twice, {alone_tried} times alone)"),
+            NioKind::Broken => format!("always fails ({tried} double runs, {alone_tried} alone)"),
             NioKind::NonDeterministic => {
                 let outcomes = self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone);
                 let (all, passed) = (outcomes.clone().count(), outcomes.filter(|one| one.is_pass()).count());
-                return format!("ends now this way, now that: passed {passed} of {all} times");
+                return format!("random: {} of {all} runs did not pass", all - passed);
             }
         };
         match (alone_tried, kind) {
             (0, _) => {
-                let why =
-                    if progress.over { "it could not be repeated" } else { "the run ended before it was repeated" };
+                let why = if progress.over { "it could not be repeated" } else { "the search ended before" };
                 sentence.push_str(&format!("; not confirmed: {why}"));
             }
             (_, NioKind::Brittle | NioKind::Broken) if self.fails_in_tear_down() => {
-                sentence.push_str("; it is what follows the last test, such as a tear-down of their class, that fails");
+                sentence.push_str("; the failure is in a tear-down after the last test of its class or file");
             }
-            (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried})")),
+            (_, NioKind::Nio) => sentence.push_str(&format!("; passes alone ({alone_passed} of {alone_tried} runs)")),
             _ => {}
         }
         sentence

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Event, Finding, Isolation, NioKind, NioMode, Outcome, Purpose, Session, TestId};
+use unflake_model::{Coverage, Event, Finding, Isolation, NioKind, NioMode, Outcome, Purpose, Session, TestId};
 
 use crate::idempotence::classify::{NioSuspect, last_two, record_suspects};
 use crate::idempotence::prefilter::InProcessPrefilter;
@@ -58,7 +58,9 @@ pub(crate) struct NioProgress {
     unmatched: Vec<String>,
     /// Tests that could not run twice in one process.
     pub(crate) untried: Vec<TestId>,
-    /// Number of tests not run within the budget.
+    /// Number of tests to run twice.
+    requested: usize,
+    /// Number of them that have not run yet.
     left: usize,
     /// Number of tests that ran in an in-process environment only.
     in_process_only: usize,
@@ -98,11 +100,6 @@ impl Nio {
         self.progress.borrow().unmatched.clone()
     }
 
-    /// Number of tests not run within the budget.
-    pub fn left(&self) -> usize {
-        self.progress.borrow().left
-    }
-
     /// Number of tests that ran in an in-process environment only.
     pub fn in_process_only(&self) -> usize {
         self.progress.borrow().in_process_only
@@ -130,7 +127,11 @@ impl Technique for Nio {
         if let Event::TestsListed { tests, .. } = event {
             let suite = tests.iter().map(|test| test.id.clone()).collect();
             let selection = select_listed(tests, self.config.only.as_deref());
-            self.progress.borrow_mut().unmatched = selection.unmatched;
+            {
+                let mut progress = self.progress.borrow_mut();
+                progress.unmatched = selection.unmatched;
+                (progress.requested, progress.left) = (selection.tests.len(), selection.tests.len());
+            }
             let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds);
             let groups = groups(selection.tests, &self.config);
             let jobs = self.config.in_process.filter(|_| self.config.mode == NioMode::IsolatedMethod);
@@ -161,6 +162,18 @@ impl Technique for Nio {
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         let progress = self.progress.borrow();
         progress.suspects.iter().flat_map(|suspect| suspect.findings(&progress)).collect()
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        let progress = self.progress.borrow();
+        let (tests, left, left_out) = (progress.requested, progress.left, progress.untried.len());
+        Some(Coverage {
+            tests: tests as u32,
+            tried: tests.saturating_sub(left + left_out) as u32,
+            left_out: left_out as u32,
+            pairs: None,
+            complete: progress.over,
+        })
     }
 }
 
@@ -197,8 +210,8 @@ impl NioSearch {
         // Tests that failed the in-process screening.
         let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
         while !groups.is_empty() || !suspects.is_empty() {
+            self.progress.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
             if self.scheduler.out_of_time() {
-                self.progress.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
                 return;
             }
             if suspects.is_empty()
@@ -223,6 +236,7 @@ impl NioSearch {
             let suspects = first..self.progress.borrow().suspects.len();
             join_all(suspects.map(|at| self.confirm(at)).collect()).await;
         }
+        self.progress.borrow_mut().left = 0;
         let undecided: Vec<usize> = {
             let progress = self.progress.borrow();
             let kind = |at: &usize| progress.suspects[*at].kind(&progress);

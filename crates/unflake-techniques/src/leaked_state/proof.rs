@@ -4,7 +4,7 @@
 //! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
 //! other differences are irrelevant. If it does not change, the cells are only suspected.
 
-use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
+use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, Replay, TestId};
 
 use crate::finding::finding;
 use crate::search::minimize::{Minimized, Oracle, minimize, reproducing_parts};
@@ -101,7 +101,7 @@ pub(crate) async fn prove_leak(
         Some(StateConclusion { leak, changed: (0, 0), stayed: (0, 0), passes_then })
     };
     if as_left.last().is_none() || trial.has_changed(&as_left) {
-        return suspected(cells, "it ended otherwise in a copy of the process".to_owned());
+        return suspected(cells, "the outcome differs in a fork of the process".to_owned());
     }
     let found = match minimal_cells(&trial, cells).await {
         Ok(found) => found,
@@ -116,7 +116,7 @@ pub(crate) async fn prove_leak(
     };
     let (changed, stayed) = (count(&results[..TIMES], true), count(&results[TIMES..], false));
     if changed != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
-        return suspected(found, "to put it back changed the outcome only sometimes".to_owned());
+        return suspected(found, "restoring it changed the outcome only sometimes".to_owned());
     }
     let cells = with_write_sites(&trial, found).await;
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new() };
@@ -135,11 +135,11 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Vec
     }
     if !trial.has_changed(&all) {
         let why = match (restorable.len(), fixed.len()) {
-            (0, 0) => "nothing that was looked at differs".to_owned(),
-            (0, _) => "it cannot be put back".to_owned(),
-            (1, 0) => "the one difference was put back, and it ended the same way".to_owned(),
-            (some, 0) => format!("all {some} differences were put back, and it ended the same way"),
-            (some, _) => format!("it cannot be put back, and what can be ({some} more) makes no difference alone"),
+            (0, 0) => "no inspected state differs".to_owned(),
+            (0, _) => "it cannot be restored".to_owned(),
+            (1, 0) => format!("restoring {} does not change the outcome", restorable[0].path),
+            (some, 0) => format!("restoring all {some} differences does not change the outcome"),
+            (some, _) => format!("it cannot be restored, and restoring the other {some} does not change the outcome"),
         };
         return Err((fixed, why));
     }
@@ -150,9 +150,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Vec
     };
     match found {
         Minimized::Minimal(cells) => Ok(cells),
-        Minimized::Reduced(cells) => Err((cells, "the time was over before fewer of them could be tried".to_owned())),
+        Minimized::Reduced(cells) => Err((cells, "budget exhausted before fewer of them were tried".to_owned())),
         Minimized::NotReproduced | Minimized::Untried => {
-            Err((restorable, "to put it all back helped once and not again".to_owned()))
+            Err((restorable, "restoring all of it changed the outcome once and not again".to_owned()))
         }
     }
 }
@@ -171,26 +171,26 @@ async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec
 
 impl StateConclusion {
     pub(crate) fn finding(&self, test: &TestId) -> Finding {
-        let replay = [&self.leak.after[..], std::slice::from_ref(test)].concat();
-        finding(test, Detail::State(self.leak.clone()), self.sentence(test), replay)
+        let order = [&self.leak.after[..], std::slice::from_ref(test)].concat();
+        let replay = if self.passes_then { Replay::fails(order) } else { Replay::passes(order) };
+        finding(test, Detail::State(self.leak.clone()), self.sentence(test), vec![replay])
     }
 
     fn sentence(&self, test: &TestId) -> String {
         let after = &self.leak.after;
-        let of_writer = || "the tear-down of the one that writes it".to_owned();
-        let (who, where_to) = match &after[..] {
-            [one] if one == test => ("its own first run".to_owned(), "its tear-down".to_owned()),
-            [one] => (one.to_string(), format!("the tear-down of {one}")),
-            [one, two] => (format!("{one} and {two}"), of_writer()),
-            _ => (format!("{} tests before it", after.len()), of_writer()),
+        let who = match &after[..] {
+            [one] if one == test => "its own first run".to_owned(),
+            [one] => one.to_string(),
+            [one, two] => format!("{one} and {two}"),
+            _ => format!("{} tests before it", after.len()),
         };
         let leave = if after.len() > 1 { "leave" } else { "leaves" };
         let cells = named(&self.leak.cells);
         if self.leak.kind == LeakKind::Suspected {
             let why = self.leak.unknown.join("; ");
             return match self.leak.cells.len() {
-                0 => format!("what {who} {leave} behind was not found: {why}"),
-                _ => format!("{who} {leave} {cells} behind, which may be the reason, but is not proven: {why}"),
+                0 => format!("leaked state not found: {why}"),
+                _ => format!("{who} {leave} {cells} behind; not proven: {why}"),
             };
         }
         let ((changed, of), (stayed, of_stayed)) = (self.changed, self.stayed);
@@ -200,12 +200,8 @@ impl StateConclusion {
             Some(at) => format!(" (written at {}:{})", at.file, at.line),
             None => String::new(),
         };
-        let what_to_do = match self.passes_then {
-            true => format!("reset {it} in a fixture or in {where_to}"),
-            false => format!("set {it} up in a fixture of this test"),
-        };
         format!(
-            "{now} because {who} {leave} {cells} behind{written}: with {it} put back {then} ({changed} of {of}), without {now} ({stayed} of {of_stayed}); {what_to_do}"
+            "{who} {leave} {cells} behind{written}; restoring {it}: {then} {changed} of {of}, keeping {it}: {now} {stayed} of {of_stayed}"
         )
     }
 }

@@ -1,6 +1,6 @@
 //! Findings on order-dependent tests: detail and sentence.
 
-use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, TestId, VerdictKind};
+use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, Replay, TestId, VerdictKind};
 
 use crate::finding::{counted_verdict, finding};
 use crate::order::polluter_search::{Dependence, MANY, SearchConclusion};
@@ -29,29 +29,34 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
         OrderKind::Brittle => ("passes", "fails", alone_tried - alone_passed),
     };
     let alone = if found.by_loading { "with its own file only" } else { "alone" };
-    let alone = format!("{alone} it {otherwise} ({same} of {alone_tried})");
     let culprit = sequence(culprits);
     let mut sentence = match found.by_loading {
-        true => format!("{then} when the file of {culprit} is loaded, even before it has run ({seen} of {tried})"),
-        false => format!("{then} after {culprit} ({seen} of {tried})"),
+        true => format!("{then} when the file of {culprit} is loaded ({seen} of {tried} runs)"),
+        false => format!("{then} after {culprit} ({seen} of {tried} runs)"),
     };
+    sentence.push_str(&format!(", {otherwise} {alone} ({same} of {alone_tried} runs)"));
     match (found.culprits.len(), found.each_tried) {
         (1, Some(tried)) if found.culprits[0].len() == 1 => {
-            sentence.push_str(&format!(", and only after it (each of {tried} tests tried)"));
+            sentence.push_str(&format!("; none of the {} others does this", tried.saturating_sub(1)));
         }
         (1, _) => {}
         (lists, _) => {
             let others: Vec<String> = found.culprits[1..].iter().take(NAMED).map(|list| sequence(list)).collect();
-            sentence.push_str(&format!(", as well as after {}", others.join(", or ")));
-            if lists > NAMED + 1 || lists >= MANY {
-                sentence.push_str(", or others");
+            sentence.push_str(&format!("; also after {}", others.join(", or after ")));
+            match lists.saturating_sub(NAMED + 1) {
+                _ if lists >= MANY => sentence.push_str(&format!(", and more (the search stops at {MANY})")),
+                0 => {}
+                more => sentence.push_str(&format!(", and {more} more")),
             }
         }
     }
-    sentence.push_str(&format!("; {alone}"));
     if let [first, more @ ..] = &found.cleaners[..] {
-        let more = if more.is_empty() { String::new() } else { format!(" or {} other tests", more.len()) };
-        sentence.push_str(&format!("; {first}{more} in between undoes it"));
+        let more = match more.len() {
+            0 => String::new(),
+            more if more + 1 >= MANY => format!(" (or {more} others and possibly more)"),
+            more => format!(" (or {more} others)"),
+        };
+        sentence.push_str(&format!("; cleaner: {first}{more}"));
     }
     if let Some(why) = &found.unfinished {
         sentence.push_str(&format!("; {why}"));
@@ -65,34 +70,30 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
         failure: found.failure.clone(),
         unfinished: found.unfinished.clone(),
     };
-    finding(test, Detail::Order(detail), sentence, order)
+    finding(test, Detail::Order(detail), sentence, replays(found.kind, order, test))
 }
 
 /// Names tests that are needed together.
 fn sequence(list: &[TestId]) -> String {
     match list {
         [one] => one.to_string(),
-        [one, two] => format!("{one} and then {two}"),
+        [one, two] => format!("{one}, then {two}"),
         _ if list.len() <= NAMED => list.iter().map(TestId::to_string).collect::<Vec<_>>().join(", then "),
-        _ => format!("{} tests, the last of them {}", list.len(), list[list.len() - 1]),
+        _ => format!("{} tests, the last {}", list.len(), list[list.len() - 1]),
     }
 }
 
 fn random(record: &SuspectRecord, alone: u32, other: u32) -> Finding {
     let (attempts, failed) = record.tally;
     let sentence = match other {
-        0 => format!(
-            "failed {failed} of {attempts} times and ended the same way all {alone} times alone, but no order brings it about"
-        ),
-        _ => {
-            format!("fails now and then, whatever runs before it ({failed} of {attempts} times): not a matter of order")
-        }
+        0 => format!("random: failed in {failed} of {attempts} runs, in none of {alone} alone; no order reproduces it"),
+        _ => format!("random: failed in {failed} of {attempts} runs, in any order"),
     };
     let kind = VerdictKind::FlakyIndependent;
     counted_verdict(&record.suspect.test, kind, record.tally, Isolation::Fork, sentence)
 }
 
-/// A suspected dependence that the run had no time to repeat.
+/// A possible dependence that the run had no time to repeat.
 fn unfinished(record: &SuspectRecord) -> Option<Finding> {
     let alone = record.alone.filter(|_| record.suspect.seen)?;
     let best = record.best.borrow();
@@ -104,8 +105,8 @@ fn unfinished(record: &SuspectRecord) -> Option<Finding> {
         true => (OrderKind::Victim, "failed", "passed"),
         false => (OrderKind::Brittle, "passed", "failed"),
     };
-    let why = "the run ended before that could be repeated and its culprit found";
-    let sentence = format!("{then} once after {} other tests and {otherwise} alone; {why}", before.len());
+    let why = "budget exhausted before it was repeated and minimized";
+    let sentence = format!("{then} once after {} tests, {otherwise} alone; {why}", before.len());
     let detail = OrderDependence {
         kind,
         culprits: Vec::new(),
@@ -115,5 +116,13 @@ fn unfinished(record: &SuspectRecord) -> Option<Finding> {
         failure: None,
         unfinished: Some(why.to_owned()),
     };
-    Some(finding(test, Detail::Order(detail), sentence, order))
+    Some(finding(test, Detail::Order(detail), sentence, replays(kind, order, test)))
+}
+
+/// A victim fails in the order; a brittle test passes in it, and fails alone.
+fn replays(kind: OrderKind, order: Vec<TestId>, test: &TestId) -> Vec<Replay> {
+    match kind {
+        OrderKind::Victim => vec![Replay::fails(order)],
+        OrderKind::Brittle => vec![Replay::passes(order), Replay::fails(vec![test.clone()])],
+    }
 }

@@ -92,7 +92,7 @@ pub(crate) async fn find_culprits(
         let (list, unfinished) = match found {
             Minimized::Minimal(list) => (trial.runnable(&list), None),
             Minimized::Reduced(list) => {
-                (trial.runnable(&list), Some("the time was over before a smaller order could be looked for".to_owned()))
+                (trial.runnable(&list), Some("budget exhausted before the order was minimized".to_owned()))
             }
             Minimized::NotReproduced => (Vec::new(), None),
             Minimized::Untried => return None,

@@ -9,7 +9,7 @@ use unflake_model::{Outcome, Test, TestId};
 
 use crate::leaked_state::proof::StateConclusion;
 use crate::order::polluter_search::{SearchConclusion, Suspect};
-use crate::search::coverage::Coverage;
+use crate::search::coverage::OrderCoverage;
 use crate::search::scheduler::AttemptSummary;
 use crate::search::select::select_tests;
 
@@ -33,7 +33,7 @@ pub(crate) struct OrderProgress {
     /// Outcome of each test alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
     pub(crate) suspects: Vec<SuspectRecord>,
-    pub(crate) coverage: Coverage,
+    pub(crate) coverage: OrderCoverage,
 }
 
 /// A test under examination.
@@ -52,7 +52,7 @@ pub(crate) struct SuspectRecord {
 }
 
 impl OrderProgress {
-    pub(crate) fn new(tests: &[Test], isolated: bool, seed: u64) -> Self {
+    pub(crate) fn new(tests: &[Test], isolated: bool) -> Self {
         let mut files: Vec<(Option<Arc<str>>, Vec<usize>)> = Vec::new();
         for (at, test) in tests.iter().enumerate() {
             match files.iter_mut().find(|(file, _)| *file == test.file) {
@@ -65,7 +65,7 @@ impl OrderProgress {
             at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
             isolated,
             files: files.into_iter().map(|(_, tests)| tests).collect(),
-            coverage: Coverage::new(tests.len(), seed),
+            coverage: OrderCoverage::new(tests.len()),
             ..Self::default()
         }
     }
@@ -83,7 +83,6 @@ impl OrderProgress {
 
     /// Records an executed order: adjacent pairs, and new suspects.
     pub(crate) fn record_order(&mut self, attempts: &[AttemptSummary]) {
-        self.coverage.orders += 1;
         let mut before: Vec<usize> = Vec::new();
         let mut environment = None;
         for attempt in attempts {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use unflake_model::{Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
+use unflake_model::{Coverage, Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
 
 use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::order::findings::findings;
@@ -15,7 +15,6 @@ use crate::order::import_dependence::import_dependence;
 use crate::order::order_cover::covering_orders;
 use crate::order::polluter_search::{SearchConclusion, find_culprits};
 use crate::order::progress::{OrderProgress, SuspectRecord};
-use crate::search::coverage::Coverage;
 use crate::search::minimize::SHORT_LIST;
 use crate::search::rng::SeededRng;
 use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, join_all};
@@ -75,17 +74,12 @@ impl Order {
             .filter(|record| matches!(record.conclusion, Some(SearchConclusion::OnlyInParallel)));
         parallel.map(|record| record.suspect.test.clone()).collect()
     }
-
-    /// What has been covered so far: what a search without findings is worth.
-    pub fn coverage(&self) -> Coverage {
-        self.progress.borrow().coverage.clone()
-    }
 }
 
 impl Technique for Order {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, isolated, .. } = event {
-            let mut progress = OrderProgress::new(tests, *isolated, self.config.seed);
+            let mut progress = OrderProgress::new(tests, *isolated);
             if let Some(only) = &self.config.only {
                 progress.select(only);
             }
@@ -109,6 +103,11 @@ impl Technique for Order {
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         self.progress.borrow().suspects.iter().flat_map(findings).collect()
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        let progress = self.progress.borrow();
+        Some(progress.coverage.summary(progress.alone.len()))
     }
 }
 

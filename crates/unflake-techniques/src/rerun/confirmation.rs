@@ -49,7 +49,7 @@ impl PassStatus {
             match &confirmation.end {
                 None => return Self::Open,
                 Some(Err(reason)) => {
-                    return Self::Unknown(format!("it could not be run in a fresh environment: {reason}"));
+                    return Self::Unknown(format!("it could not run in a fresh environment: {reason}"));
                 }
                 Some(Ok(())) => {}
             }
@@ -63,7 +63,7 @@ impl PassStatus {
                 return Self::Unknown("it was skipped in a fresh environment".to_owned());
             }
             if attempts().next().is_none() {
-                return Self::Unknown("it was not run in a fresh environment".to_owned());
+                return Self::Unknown("it did not run in a fresh environment".to_owned());
             }
             return Self::Holds { only_failed: true };
         }

@@ -2,7 +2,7 @@
 
 use unflake_model::{
     Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Isolation, Outcome,
-    Purpose, Rung, SessionId, TestId, Verdict, VerdictKind,
+    Purpose, Replay, Rung, SessionId, TestId, Verdict, VerdictKind,
 };
 
 use crate::NeverExcuse;
@@ -84,7 +84,7 @@ impl FailedTest {
 
     /// A session that was to give it its first pass ended without running it.
     pub(crate) fn left_out(&mut self, reason: &str) {
-        self.not_rerun = Some(format!("could not be run again: {reason}"));
+        self.not_rerun = Some(format!("it could not run again: {reason}"));
     }
 
     /// Index of the first passing attempt after the first failure.
@@ -156,7 +156,10 @@ impl FailedTest {
                 self.suspicion.excuse(&self.test, compared, granularity)
             }),
             (Some(_), _) if kind == VerdictKind::FlakyStateDependent && isolated => {
-                "passed only in a process of its own, and not with the other tests of its program".to_owned()
+                format!(
+                    "order-dependent: {}, passed only in a process without the other tests",
+                    failed_attempts(&evidence)
+                )
             }
             (Some(pass), Some(status)) if kind.is_flaky() => self.flaky_sentence(pass, kind, status, &evidence),
             (_, Some(PassStatus::Refuted)) => self.first_time_sentence(),
@@ -169,8 +172,10 @@ impl FailedTest {
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
             VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
         };
-        let replay = if alone { vec![self.test.clone()] } else { Vec::new() };
-        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, replay)
+        let tests = if alone { vec![self.test.clone()] } else { Vec::new() };
+        let replay =
+            if kind == VerdictKind::FlakyIndependent { Replay::sometimes_fails(tests) } else { Replay::fails(tests) };
+        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }
 
     fn flaky_sentence(
@@ -182,42 +187,36 @@ impl FailedTest {
     ) -> String {
         let first = &self.attempts[0];
         let mut sentence = match kind {
-            VerdictKind::FlakyIndependent if pass.run > 1 => {
-                format!("passed when run again at once, the {} time", ordinal(pass.run))
-            }
-            VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
-                "passed when the tests of its process were run again".to_owned()
-            }
-            VerdictKind::FlakyIndependent => "passed when run again at once".to_owned(),
-            VerdictKind::FlakyBursty => "passed when run again after the whole suite, in the same process".to_owned(),
-            _ if first.position == 0 => {
-                "passed only in a fresh environment, though no test had run before it: loading the other files may do it"
-                    .to_owned()
-            }
-            _ if first.position == 1 => {
-                "passed only in a fresh environment: the test before it leaves something behind".to_owned()
-            }
-            _ => format!(
-                "passed only in a fresh environment: one of the {} attempts before it leaves something behind",
-                first.position
-            ),
+            VerdictKind::FlakyIndependent => format!("random: {}", failed_attempts(evidence)),
+            VerdictKind::FlakyBursty => format!("bursty: {}", failed_attempts(evidence)),
+            _ => format!("order-dependent: {}", failed_attempts(evidence)),
         };
         if first.outcome == Outcome::TimedOut {
-            sentence.insert_str(0, "timed out, and ");
+            sentence.push_str(", the first timed out");
         }
-        // The rung implies the same environment; if it was another one, the sentence mentions it.
-        if kind != VerdictKind::FlakyStateDependent && pass.environment != first.environment {
-            sentence = sentence.replace(", in the same process", "");
-            sentence.push_str(", in a new process");
-            if first.outcome == Outcome::TimedOut {
-                sentence.push_str(" because the first had to be ended");
+        sentence.push_str(&match kind {
+            VerdictKind::FlakyIndependent if pass.run > 1 => format!(", passed in immediate retry {}", pass.run),
+            VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
+                ", passed when the tests of its process ran again".to_owned()
             }
+            VerdictKind::FlakyIndependent => ", passed in an immediate retry".to_owned(),
+            VerdictKind::FlakyBursty => ", passed at the end of the suite".to_owned(),
+            _ => format!(", passed only in {}", fresh_environment(evidence)),
+        });
+        if kind == VerdictKind::FlakyStateDependent {
+            sentence.push_str(&match first.position {
+                0 => "; no test ran before it, so loading other files may cause it".to_owned(),
+                1 => "; 1 test ran before it".to_owned(),
+                before => format!("; {before} tests ran before it"),
+            });
+        } else if pass.environment != first.environment {
+            sentence.push_str(" in a new process");
         }
         if *status == (PassStatus::Holds { only_failed: true }) {
-            sentence.push_str(", but not in a fresh environment");
+            sentence.push_str(&format!(", failed in {}", fresh_environment(evidence)));
         }
         if let Some(why) = &evidence.not_rerun {
-            sentence.push_str(&format!("; it may still fail the first time in every process: {why}"));
+            sentence.push_str(&format!("; not confirmed in a fresh process: {why}"));
         }
         sentence
     }
@@ -225,7 +224,7 @@ impl FailedTest {
     fn first_time_sentence(&self) -> String {
         let (failed, processes) = self.failed_first();
         format!(
-            "fails the first time in every process ({failed} of {processes}), and passes when run again there: look at what is done at first use only"
+            "fails the first time in every process ({failed} of {processes}) and passes in a retry there: check one-time initialization"
         )
     }
 
@@ -237,17 +236,15 @@ impl FailedTest {
             Outcome::Error => "had an error in set-up or tear-down".to_owned(),
             _ => "failed".to_owned(),
         };
+        let joint = if verb == "failed" { "" } else { " in" };
         let same = self.attempts.iter().filter(|one| one.outcome.is_failure()).all(|one| one.outcome == first);
         let mut sentence = match (evidence.failed, evidence.attempts) {
-            (1, 1) => format!("{verb} the one time it ran"),
-            (failed, attempts) if same => format!("{verb} {failed} of {attempts} times"),
-            (failed, attempts) => format!("{verb} at first, and went wrong {failed} of {attempts} times"),
+            (1, 1) => format!("{verb}{joint} its only attempt"),
+            (failed, attempts) if same => format!("{verb}{joint} {failed} of {attempts} attempts"),
+            (failed, attempts) => format!("{verb} first, {failed} of {attempts} attempts did not pass"),
         };
-        match evidence.fresh {
-            _ if evidence.failed < evidence.attempts => {}
-            Some(Isolation::Process) => sentence.push_str(", in a new process too"),
-            Some(Isolation::Fork | Isolation::InProcess) => sentence.push_str(", in a fresh environment too"),
-            None => {}
+        if evidence.failed == evidence.attempts && evidence.fresh.is_some() {
+            sentence.push_str(&format!(", including {}", fresh_environment(evidence)));
         }
         if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {
             sentence.push_str(&format!("; {rule} is never excused by a later pass"));
@@ -259,16 +256,18 @@ impl FailedTest {
     }
 }
 
+fn failed_attempts(evidence: &Evidence) -> String {
+    format!("{} of {} attempts failed", evidence.failed, evidence.attempts)
+}
+
+fn fresh_environment(evidence: &Evidence) -> &'static str {
+    match evidence.fresh {
+        Some(Isolation::Process) => "a new process",
+        _ => "a fresh environment",
+    }
+}
+
 /// Error type and line of a failure: independent of where its files are.
 pub(crate) fn failure_site(attempt: &Attempt) -> Option<(String, Option<u32>)> {
     attempt.failure.as_ref().map(|failure| (failure.kind.clone(), failure.line))
-}
-
-fn ordinal(number: u32) -> String {
-    match number {
-        1 => "first".to_owned(),
-        2 => "second".to_owned(),
-        3 => "third".to_owned(),
-        _ => format!("{number}th"),
-    }
 }

@@ -170,7 +170,7 @@ impl Ladder {
 
     fn observe_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {
         if let Some(at) = self.confirming.remove(&session) {
-            let left = (!left.is_empty()).then(|| why.unwrap_or("its session ended before").to_owned());
+            let left = (!left.is_empty()).then(|| why.unwrap_or("its session ended early").to_owned());
             if let Some(confirmation) = self.failing[at].confirmations.last_mut() {
                 confirmation.end = Some(left.map_or(Ok(()), Err));
             }
@@ -183,7 +183,7 @@ impl Ladder {
                     }
                 }
                 NextCheck::Base | NextCheck::BaseAfterOthers if !left.is_empty() => {
-                    suspicion.no_base = Some(why.unwrap_or("its session ended before").to_owned());
+                    suspicion.no_base = Some(why.unwrap_or("its session ended early").to_owned());
                 }
                 _ => {}
             }
@@ -404,17 +404,17 @@ impl Technique for Ladder {
         let missing = MissingAttempts {
             rerun: match is_over {
                 _ if self.too_many => Some(format!(
-                    "{} of {} tests fail: too many to be chance, so they were not run again later",
+                    "{} of {} tests failed: too many for chance, so only the immediate retries ran",
                     self.failing.len(),
                     self.suite.len()
                 )),
                 true => None,
-                false => Some("the run ended before it could be run again".to_owned()),
+                false => Some("the run ended before its retries".to_owned()),
             },
             confirmation: match is_over {
-                _ if self.rungs.fresh == 0 => Some("fresh environments are not wanted"),
+                _ if self.rungs.fresh == 0 => Some("fresh environments are off (--fresh 0)"),
                 true => None,
-                false => Some("the run ended before it could be run in a fresh environment"),
+                false => Some("the run ended before it ran in a fresh environment"),
             },
         };
         let in_company = |environment: EnvironmentId| {

@@ -1,7 +1,7 @@
 //! Coverage of a search for order dependence: which ordered pairs of tests have run next to each
 //! other, and so what a search without findings is worth.
 
-use std::fmt;
+use unflake_model::{Coverage, PairCount};
 
 /// Ordered pairs of tests that have run next to each other.
 #[derive(Clone, Debug, Default)]
@@ -36,81 +36,38 @@ impl PairCoverage {
     }
 }
 
-/// What has been covered so far. Displayed as a sentence.
+/// The coverage of a search for order dependence so far.
 #[derive(Clone, Debug, Default)]
-pub struct Coverage {
+pub(crate) struct OrderCoverage {
     pub(crate) pairs: PairCoverage,
-    pub tests: usize,
-    /// Number of executed orders.
-    pub orders: u32,
+    tests: usize,
     /// Number of tests that cannot be placed next to others: they are skipped, or end their
     /// process.
-    pub left_out: usize,
+    pub(crate) left_out: usize,
     /// Number of requested tests, if only some were requested.
-    pub given: Option<usize>,
-    /// Seed of the random orders.
-    pub seed: u64,
+    pub(crate) given: Option<usize>,
     /// Whether everything planned was tried.
-    pub finished: bool,
+    pub(crate) finished: bool,
 }
 
-impl Coverage {
-    pub(crate) fn new(tests: usize, seed: u64) -> Self {
-        Self { pairs: PairCoverage::new(tests), tests, seed, ..Self::default() }
+impl OrderCoverage {
+    pub(crate) fn new(tests: usize) -> Self {
+        Self { pairs: PairCoverage::new(tests), tests, ..Self::default() }
     }
 
-    /// Number of ordered pairs that have run next to each other, and of all pairs.
-    pub fn pairs(&self) -> (u64, u64) {
+    /// `tried`: number of tests with a known outcome alone.
+    pub(crate) fn summary(&self, tried: usize) -> Coverage {
         let running = (self.tests - self.left_out) as u64;
-        (self.pairs.count(), self.given.map_or(running, |given| given as u64) * running.saturating_sub(1))
+        let pairs = PairCount { covered: self.pairs.count(), of: running * running.saturating_sub(1) };
+        Coverage {
+            tests: self.given.unwrap_or(self.tests) as u32,
+            tried: tried.saturating_sub(self.left_out) as u32,
+            left_out: self.left_out as u32,
+            // Requested tests run after groups of others, which pairs do not count.
+            pairs: self.given.is_none().then_some(pairs),
+            complete: self.finished,
+        }
     }
-}
-
-impl fmt::Display for Coverage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (covered, of) = self.pairs();
-        let orders = match self.orders {
-            1 => "1 order".to_owned(),
-            orders => format!("{} orders", thousands(orders.into())),
-        };
-        if self.given.is_some() && self.orders == 0 {
-            return write!(
-                f,
-                "it took no further orders: what was named was run alone and after groups of other tests"
-            );
-        }
-        match (covered == of, self.given) {
-            (true, Some(1)) => write!(f, "every other test has been run right before it")?,
-            (true, Some(_)) => write!(f, "every other test has been run right before each of them")?,
-            (true, None) => {
-                let tests = thousands((self.tests - self.left_out) as u64);
-                write!(f, "each of {tests} tests has been run right after every other")?;
-            }
-            (false, _) => {
-                let share = covered as f64 * 100.0 / of as f64;
-                let (covered, of) = (thousands(covered), thousands(of));
-                write!(f, "{covered} of {of} ordered pairs of tests have been run next to each other ({share:.1} %)")?;
-            }
-        }
-        write!(f, ", in {orders} (seed {})", self.seed)?;
-        if self.left_out > 0 {
-            write!(f, "; left out: {} that are skipped or end their process", thousands(self.left_out as u64))?;
-        }
-        if covered < of && !self.finished { write!(f, "; for the rest there was no time") } else { Ok(()) }
-    }
-}
-
-/// Groups digits by thousands.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
@@ -118,41 +75,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uncovered_pairs_are_reported() {
-        let mut coverage = Coverage::new(1000, 7);
-        coverage.orders = 1;
-        (1..1000).for_each(|at| coverage.pairs.add(at - 1, at));
-        assert_eq!(
-            coverage.to_string(),
-            "999 of 999,000 ordered pairs of tests have been run next to each other (0.1 %), in 1 order (seed 7); for the rest there was no time"
-        );
+    fn pairs_of_tests_that_run_are_counted() {
+        let mut coverage = OrderCoverage::new(4);
+        coverage.left_out = 1;
+        (1..3).for_each(|at| coverage.pairs.add(at - 1, at));
+        let summary = coverage.summary(4);
+        assert_eq!((summary.tests, summary.tried, summary.left_out), (4, 3, 1));
+        assert_eq!(summary.pairs, Some(PairCount { covered: 2, of: 6 }));
+        assert!(summary.is_thin());
         coverage.finished = true;
-        assert!(coverage.to_string().ends_with("(seed 7)"));
+        assert!(!coverage.summary(4).is_thin());
     }
 
     #[test]
-    fn only_pairs_with_requested_tests_count() {
-        let mut coverage = Coverage::new(3, 0);
+    fn requested_tests_have_no_pairs() {
+        let mut coverage = OrderCoverage::new(3);
         coverage.given = Some(1);
-        assert!(coverage.to_string().starts_with("it took no further orders"));
-        coverage.orders = 2;
-        coverage.pairs.add(0, 1);
-        coverage.finished = true;
-        assert_eq!(
-            coverage.to_string(),
-            "1 of 2 ordered pairs of tests have been run next to each other (50.0 %), in 2 orders (seed 0)"
-        );
-        coverage.pairs.add(2, 1);
-        assert_eq!(coverage.to_string(), "every other test has been run right before it, in 2 orders (seed 0)");
-    }
-
-    #[test]
-    fn full_coverage_is_reported() {
-        let mut coverage = Coverage::new(2, 0);
-        coverage.orders = 2;
-        coverage.pairs.add(0, 1);
-        coverage.pairs.add(1, 0);
-        assert_eq!(coverage.to_string(), "each of 2 tests has been run right after every other, in 2 orders (seed 0)");
+        let summary = coverage.summary(1);
+        assert_eq!((summary.tests, summary.tried, summary.pairs), (1, 1, None));
+        assert!(summary.is_thin(), "nothing else says how much was tried");
     }
 
     #[test]

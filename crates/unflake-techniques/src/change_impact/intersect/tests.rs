@@ -101,7 +101,7 @@ fn paths_of_a_nested_project_are_relative_to_the_repository() {
     assert!(!meets("shop/cart.py", ChangeKind::Modified));
     let elsewhere = Dependencies { root: PathBuf::from("/other"), ..depends() };
     let overlap = intersect(&changed(&[]), &elsewhere, Granularity::File);
-    assert!(overlap.unknown[0].contains("known of /p only"), "{overlap:?}");
+    assert!(overlap.unknown[0].contains("known only for /p"), "{overlap:?}");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn unknown_dependencies_are_reported() {
     let unseen = Dependencies { unknown: vec!["git was started".to_owned()], ..depends() };
     assert_eq!(unknown(&changed(&[]), &unseen), "git was started");
     let later = Dependencies { after: 2, ..depends() };
-    assert_eq!(unknown(&changed(&[]), &later), "2 attempts came before it in its process");
+    assert_eq!(unknown(&changed(&[]), &later), "2 attempts ran before it in its process");
     let mut ignored = Dependencies { read: set(&["local.cfg"]), ..depends() };
     assert!(unknown(&changed(&[]), &ignored).contains("which git ignores"));
     ignored.written = set(&["local.cfg"]);

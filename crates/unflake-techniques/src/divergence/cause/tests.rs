@@ -28,8 +28,8 @@ fn the_blamed_line_is_examined_before_its_predecessors() {
     let mut runs = RecordedTraces::default();
     runs.run(true, &[("main", "t:1 t:2 d:8 d:9 t:3 t:4")]);
     runs.reach("t:1", Cause::Time, "time.time").reach("d:9", Cause::Randomness, "random.random");
-    assert_eq!(of(&runs, 1, 1.0), (Cause::Time, "a.src:1 reaches for time.time".into()));
-    let expected = (Cause::Randomness, "a.src:9, just before it, reaches for random.random".into());
+    assert_eq!(of(&runs, 1, 1.0), (Cause::Time, "a.src:1 uses time.time".into()));
+    let expected = (Cause::Randomness, "a.src:9, just before it, uses random.random".into());
     assert_eq!(of(&runs, 2, 3.75), expected, "the call that the line made");
     assert_eq!(of(&runs, 3, 5.0), expected);
 }

@@ -41,11 +41,11 @@ fn the_drawn_number_wins_over_the_branch_it_decides() {
     assert_eq!(start.sentence, "jitter ≥ 0.78 in all 11 failing runs, never in 39 passing ones");
     assert_eq!(start.value.as_ref().unwrap().failing, ["0.78 – 0.98"]);
     assert!(start.chance < 1e-6, "{}", start.chance);
-    assert_eq!((found.kind, found.because.as_str()), (Cause::Randomness, "a.src:18 reaches for random.random"));
+    assert_eq!((found.kind, found.because.as_str()), (Cause::Randomness, "a.src:18 uses random.random"));
     assert_eq!(found.shows.unwrap().line, 21);
     let others: Vec<u32> = found.locations[1..].iter().map(|location| location.line.line).collect();
     assert_eq!(others, [19, 20], "then what was made of it, then the branch");
-    assert_eq!(found.locations[2].sentence, "line 21 comes next in all 11 failing runs, never in 39 passing ones");
+    assert_eq!(found.locations[2].sentence, "line 21 follows in all 11 failing runs, never in 39 passing ones");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn control_flow_wins_where_values_differ_only_afterwards() {
     }
     assert_eq!(
         first(runs.raised(5)),
-        (2, DivergenceKind::Control, "line 4 comes next in all 10 failing runs, never in 10 passing ones".into())
+        (2, DivergenceKind::Control, "line 4 follows in all 10 failing runs, never in 10 passing ones".into())
     );
 }
 

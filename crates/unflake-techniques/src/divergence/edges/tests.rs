@@ -20,7 +20,7 @@ fn a_branch_that_only_failing_runs_take_is_found() {
     for _ in 0..3 {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:5")]).run(true, &[("main", "t:1 t:2 t:4 t:5")]);
     }
-    assert_eq!(first(&runs), (2, "line 4 comes next".into()));
+    assert_eq!(first(&runs), (2, "line 4 follows".into()));
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn loops_that_vary_regardless_of_the_outcome_are_ignored() {
         runs.run(false, &[("main", &format!("t:1 {noise} t:2 t:5 t:6 t:9"))]);
         runs.run(true, &[("main", &format!("t:1 {noise} t:2 t:5 t:7 t:9"))]);
     }
-    assert_eq!(first(&runs), (5, "line 7 comes next".into()));
+    assert_eq!(first(&runs), (5, "line 7 follows".into()));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn one_iteration_too_many_is_found() {
         runs.run(false, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns)))]);
         runs.run(true, &[("main", &format!("t:1 {} t:2 t:5", "t:2 t:3 ".repeat(turns + 4)))]);
     }
-    assert_eq!(first(&runs), (2, "line 3 comes next 4 times or more".into()));
+    assert_eq!(first(&runs), (2, "line 3 follows 4 times or more".into()));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn several_wrong_branches_are_one_missing_right_branch() {
         runs.run(false, &[("main", "t:1 t:2 t:3 t:9")]);
         runs.run(true, &[("main", &format!("t:1 t:2 t:{} t:9", 4 + at % 3))]);
     }
-    assert_eq!(first(&runs), (2, "line 3 does not come next".into()));
+    assert_eq!(first(&runs), (2, "line 3 does not follow".into()));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn threads_that_end_early_or_are_missing_are_found() {
         runs.run(true, &[("main", "t:1 t:2")]);
     }
     let found = perfect(&runs);
-    assert!(found.contains(&(2, "nothing comes after it".into())), "{found:?}");
+    assert!(found.contains(&(2, "no line follows".into())), "{found:?}");
 
     let mut cut = RecordedTraces::default();
     for _ in 0..3 {
@@ -78,7 +78,7 @@ fn a_line_reached_from_various_lines_is_found() {
         runs.run(false, &[("main", &format!("t:1 t:{} t:5 t:9", 10 + at))]);
         runs.run(true, &[("main", &format!("t:1 t:{} t:6 t:9", 20 + at))]);
     }
-    assert_eq!(first(&runs), (6, "it is come to".into()));
+    assert_eq!(first(&runs), (6, "it is reached".into()));
 }
 
 /// Two tills with three seats: each asks for every seat and sells those it finds free.
@@ -91,5 +91,5 @@ fn edges_taken_too_often_by_two_threads_together_are_found() {
         runs.run(false, &[("main", &format!("t:1 {} t:2", till(passing))), ("till", &till(3 - passing))]);
         runs.run(true, &[("main", &format!("t:1 {} t:2", till(failing))), ("till", &till(4 - failing))]);
     }
-    assert_eq!(first(&runs), (1, "line 2 comes next more often, all threads together".into()));
+    assert_eq!(first(&runs), (1, "line 2 follows more often across all threads".into()));
 }

@@ -46,7 +46,7 @@ fn a_clock_is_not_blamed_because_late_runs_failed() {
 fn comparison_with_the_previous_occurrence_is_found() {
     let ticks =
         runs(|at| at % 3 == 0, |at| format!("t:1 tick={} t:2 t:1 tick={} t:3", at * 5, at * 5 + u32::from(at % 3 > 0)));
-    assert!(words_of(&ticks).contains(&"tick the 2nd time is the same as before".to_owned()), "{:?}", words_of(&ticks));
+    assert!(words_of(&ticks).contains(&"tick the 2nd time is unchanged".to_owned()), "{:?}", words_of(&ticks));
     let ports = runs(
         |at| at % 3 == 0,
         |at| {
@@ -68,7 +68,7 @@ fn one_large_draw_of_several_is_found() {
             (0..4).map(|time| format!("t:1 draw={} ", draw(time))).collect()
         },
     );
-    assert_eq!(words_of(&draws)[0], "draw at some time ≥ 95");
+    assert_eq!(words_of(&draws)[0], "draw at some point ≥ 95");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn lengths_and_first_items_are_found() {
 #[test]
 fn the_value_seen_first_ranks_first() {
     let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
-    assert_eq!(words_of(&found), ["what is returned ≥ 1", "x ≥ 1"]);
+    assert_eq!(words_of(&found), ["the return value ≥ 1", "x ≥ 1"]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_missing_later_occurrence_is_only_visible_at_the_end() {
             _ => "t:1 state=new t:2 t:1 state=old t:3".to_owned(),
         },
     );
-    let end = blamed(&found).into_iter().find(|one| one.what == "state at last is new").expect("it does tell them");
+    let end = blamed(&found).into_iter().find(|one| one.what == "state at the end is new").expect("it does tell them");
     assert_eq!(end.at[0], Some(3.0), "but only the end does so");
 }
 

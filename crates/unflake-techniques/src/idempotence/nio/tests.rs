@@ -66,16 +66,16 @@ fn every_kind_is_classified() {
             (
                 "t1",
                 NioKind::Nio,
-                "passes once and fails when it is run again in the same process (4 of 4); passes alone (3 of 3)"
+                "passes, then fails in a second run in the same process (4 of 4 runs); passes alone (3 of 3 runs)"
             ),
-            ("t2", NioKind::Brittle, "fails at first and passes when it is run again in the same process (4 of 4)"),
-            ("t3", NioKind::Broken, "fails whenever it runs (4 times twice, 6 times alone)"),
-            ("t4", NioKind::NonDeterministic, "ends now this way, now that: passed 4 of 11 times"),
-            ("t6", NioKind::Broken, "fails whenever it runs (4 times twice, 6 times alone)"),
+            ("t2", NioKind::Brittle, "fails, then passes in a second run in the same process (4 of 4 runs)"),
+            ("t3", NioKind::Broken, "always fails (4 double runs, 6 alone)"),
+            ("t4", NioKind::NonDeterministic, "random: 7 of 11 runs did not pass"),
+            ("t6", NioKind::Broken, "always fails (4 double runs, 6 alone)"),
         ]
     );
     assert!(nio_detail(&findings[0]).second_failure.is_some());
-    assert_eq!(findings[0].replay, [named(1), named(1)]);
+    assert_eq!(findings[0].replays[0].tests, [named(1), named(1)]);
 }
 
 #[test]
@@ -107,10 +107,7 @@ fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
     technique.progress.borrow_mut().passed_in_suite.insert(named(1));
     suite.run(&mut technique);
     assert_eq!(nio_detail(&technique.findings(Recordings::EMPTY)[0]).kind, NioKind::Brittle);
-    assert_eq!(
-        technique.findings(Recordings::EMPTY)[0].sentence,
-        "fails alone (4 of 4), though it passed in the suite"
-    );
+    assert_eq!(technique.findings(Recordings::EMPTY)[0].sentence, "fails alone (4 of 4 runs), passes in the suite");
 }
 
 #[test]
@@ -123,7 +120,7 @@ fn groups_share_an_environment_and_suspicions_are_repeated_alone() {
         let findings = run_nio(&mut suite, NioConfig { mode, class_of, ..config() });
         assert_eq!(findings[0].test, named(1));
         assert_eq!((nio_detail(&findings[0]).kind, nio_detail(&findings[0]).mode), (NioKind::Nio, mode));
-        assert_eq!(findings[0].replay, [named(1), named(1)]);
+        assert_eq!(findings[0].replays[0].tests, [named(1), named(1)]);
         assert_eq!(findings.len(), 1, "{findings:#?}");
     }
 }
@@ -186,10 +183,10 @@ fn nio_that_needs_other_tests_is_reported_with_them() {
     let findings = run_nio(&mut SimulatedSuite::new(2, special), config);
     assert_eq!(findings.len(), 1);
     assert_eq!(nio_detail(&findings[0]).kind, NioKind::Nio);
-    assert_eq!(findings[0].replay, [named(0), named(0), named(1), named(1)]);
+    assert_eq!(findings[0].replays[0].tests, [named(0), named(0), named(1), named(1)]);
     assert_eq!(
         findings[0].sentence,
-        "after 1 other test passes once and then fails when it is run again (4 of 4); run twice alone it passes; passes alone (3 of 3)"
+        "passes, then fails in a second run after 1 other test (4 of 4 runs), not after itself alone; passes alone (3 of 3 runs)"
     );
 }
 
@@ -212,7 +209,7 @@ fn an_interrupted_run_reports_unconfirmed_findings() {
     suite.batch(&mut technique);
     assert_eq!(
         technique.findings(Recordings::EMPTY)[0].sentence,
-        "passes once and fails when it is run again in the same process (1 of 1); not confirmed: the run ended before it was repeated"
+        "passes, then fails in a second run in the same process (1 of 1 runs); not confirmed: the search ended before"
     );
 }
 
@@ -225,7 +222,7 @@ fn the_state_leaked_by_the_first_run_is_proven() {
     assert_eq!((leak.kind, leak.cells[0].path.as_str()), (LeakKind::Proven, "shop.cache"));
     assert_eq!(
         state.sentence,
-        "fails because its own first run leaves shop.cache behind (written at shop.cache.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in its tear-down"
+        "its own first run leaves shop.cache behind (written at shop.cache.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
     );
 }
 
@@ -240,20 +237,17 @@ fn failing_shared_tear_down_is_not_nio() {
     let classified = |suspect: &NioSuspect, progress: &NioProgress| {
         (suspect.kind(progress).unwrap(), suspect.findings(progress).remove(0).sentence)
     };
-    let reason = "it is what follows the last test, such as a tear-down of their class, that fails";
+    let reason = "the failure is in a tear-down after the last test of its class or file";
     let (kind, sentence) = classified(&suspect, &progress);
     assert_eq!(
         (kind, sentence),
-        (
-            NioKind::Broken,
-            format!("fails whenever it is the last to run (4 times after itself, 3 times alone); {reason}")
-        )
+        (NioKind::Broken, format!("fails whenever it runs last (4 runs after itself, 3 alone); {reason}"))
     );
     progress.passed_in_suite.insert(named(1));
     let (kind, sentence) = classified(&suspect, &progress);
     assert_eq!(
         (kind, sentence),
-        (NioKind::Brittle, format!("fails alone (3 of 3), though it passed in the suite; {reason}"))
+        (NioKind::Brittle, format!("fails alone (3 of 3 runs), passes in the suite; {reason}"))
     );
     suspect.alone.push(Passed);
     assert_eq!(suspect.kind(&progress), Some(NioKind::NonDeterministic));

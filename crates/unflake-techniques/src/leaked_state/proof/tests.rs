@@ -38,7 +38,7 @@ fn the_one_relevant_cell_is_proven_with_its_source_line() {
     assert_eq!(found.leak.cells[0].written.as_ref().map(|at| at.line), Some(7));
     assert_eq!(
         sentence(&found),
-        "fails because t0 leaves c42 behind (written at c42.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in the tear-down of t0"
+        "t0 leaves c42 behind (written at c42.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
     );
     assert!(suite.forks < 60, "{}", suite.forks);
 }
@@ -61,7 +61,7 @@ fn several_polluters_are_named_together() {
     assert_eq!(found.leak.after, [named(0), named(1)]);
     assert_eq!(
         found.sentence(&named(2)),
-        "fails because t0 and t1 leave a behind (written at a.py:7): with it put back passes (3 of 3), without fails (3 of 3); reset it in a fixture or in the tear-down of the one that writes it"
+        "t0 and t1 leave a behind (written at a.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
     );
 }
 
@@ -72,7 +72,7 @@ fn a_brittle_test_fails_again_when_its_state_is_removed() {
     let alone = Some(failure("AssertionError"));
     let conclusion = prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, alone));
     assert_eq!((conclusion.leak.kind, paths(&conclusion)), (LeakKind::Proven, vec!["b"]));
-    assert!(sentence(&conclusion).ends_with("; set it up in a fixture of this test"), "{}", sentence(&conclusion));
+    assert!(sentence(&conclusion).contains("restoring it: fails 3 of 3"), "{}", sentence(&conclusion));
     // Another failure than the one alone proves nothing.
     let other = Some(failure("KeyError"));
     let mut suite = SimulatedSuite::new(2, vec![(0, polluter("b")), (1, brittle(&["b"]))]);
@@ -90,7 +90,7 @@ fn unrestorable_state_is_only_suspected() {
         assert_eq!(found.leak.cells[0].fixed.as_deref(), Some("it is bolted down"));
         assert_eq!(
             sentence(&found),
-            "t0 leaves b behind, which may be the reason, but is not proven: it cannot be put back, and what can be (2 more) makes no difference alone"
+            "t0 leaves b behind; not proven: it cannot be restored, and restoring the other 2 does not change the outcome"
         );
     }
 }
@@ -113,17 +113,14 @@ fn state_restored_without_effect_is_not_blamed() {
     );
     let found = prove(&mut suite, ExpectedChange::Passes);
     assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Suspected, vec![]));
-    assert_eq!(
-        sentence(&found),
-        "what t0 leaves behind was not found: the one difference was put back, and it ended the same way"
-    );
+    assert_eq!(sentence(&found), "leaked state not found: restoring a does not change the outcome");
 }
 
 #[test]
 fn a_test_that_tolerates_the_state_proves_nothing() {
     let found = prove(&mut SimulatedSuite::new(2, vec![(0, polluter("a"))]), ExpectedChange::Passes);
     assert_eq!(found.leak.kind, LeakKind::Suspected);
-    assert!(sentence(&found).ends_with("not proven: it ended otherwise in a copy of the process"));
+    assert!(sentence(&found).ends_with("not proven: the outcome differs in a fork of the process"));
 }
 
 #[test]

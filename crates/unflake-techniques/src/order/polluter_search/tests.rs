@@ -55,7 +55,7 @@ fn polluters_that_are_needed_together_are_found_together() {
         || vec![(20, polluter("x")), (90, polluter("y")), (55, polluter("z")), (150, victim(&["x", "y", "z"]))];
     let findings = run_order(&mut SimulatedSuite::new(200, special()), requested(150));
     assert_eq!(dependence(&findings[0]).culprits, [names(&[20, 55, 90])]);
-    assert_eq!(findings[0].sentence, "fails after t20, then t55, then t90 (5 of 5); alone it passes (5 of 5)");
+    assert_eq!(findings[0].sentence, "fails after t20, then t55, then t90 (5 of 5 runs), passes alone (5 of 5 runs)");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_brittle_test_is_reported_with_its_state_setter() {
     let findings = run_order(&mut suite, requested(160));
     let found = dependence(&findings[0]);
     assert_eq!((found.kind, &found.culprits), (OrderKind::Brittle, &vec![names(&[120])]));
-    assert_eq!(findings[0].sentence, "passes after t120 (5 of 5); alone it fails (5 of 5)");
+    assert_eq!(findings[0].sentence, "passes after t120 (5 of 5 runs), fails alone (5 of 5 runs)");
     let findings = run_order(&mut SimulatedSuite::new(9, vec![(2, polluter("x")), (5, brittle(&["x"]))]), requested(5));
     assert!(dependence(&findings[0]).cleaners.is_empty());
 }
@@ -76,7 +76,7 @@ fn a_cleaner_is_named_and_hides_nothing() {
     let found = dependence(&findings[0]);
     assert_eq!(found.culprits, [names(&[5])]);
     assert_eq!(found.cleaners, names(&[6]));
-    assert!(findings[0].sentence.ends_with("; t6 in between undoes it"), "{}", findings[0].sentence);
+    assert!(findings[0].sentence.ends_with("; cleaner: t6"), "{}", findings[0].sentence);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_file_that_only_has_to_be_loaded_is_found() {
         assert_eq!(found.order, names(&[95, 34]));
         assert_eq!(
             findings[0].sentence,
-            "fails when the file of t34 is loaded, even before it has run (3 of 3); with its own file only it passes (3 of 3)"
+            "fails when the file of t34 is loaded (3 of 3 runs), passes with its own file only (3 of 3 runs)"
         );
         assert!(suite.processes < 25, "{}", suite.processes);
     }

@@ -1,4 +1,4 @@
-use unflake_model::{EnvironmentId, Outcome, Repeats, TestId, VerdictKind};
+use unflake_model::{Coverage, EnvironmentId, Outcome, PairCount, Repeats, TestId, VerdictKind};
 
 use super::*;
 use crate::order::polluter_search::tests::{config, dependence, names, run_order};
@@ -19,7 +19,7 @@ fn an_adjacent_polluter_is_found_in_a_search_of_the_whole_suite() {
     assert!(found.failure.is_some());
     assert_eq!(
         findings[0].sentence,
-        "fails after t7 (5 of 5), and only after it (each of 9 tests tried); alone it passes (5 of 5)"
+        "fails after t7 (5 of 5 runs), passes alone (5 of 5 runs); none of the 8 others does this"
     );
 }
 
@@ -58,11 +58,8 @@ fn broken_and_skipped_tests_are_not_order_dependent() {
 fn all_pairs_are_covered_and_reported() {
     let mut order = Order::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(7, Vec::new()).run(&mut order);
-    assert_eq!(order.coverage().pairs(), (42, 42));
-    assert_eq!(
-        order.coverage().to_string(),
-        "each of 7 tests has been run right after every other, in 10 orders (seed 1)"
-    );
+    let pairs = Some(PairCount { covered: 42, of: 42 });
+    assert_eq!(order.coverage(), Some(Coverage { tests: 7, tried: 7, left_out: 0, pairs, complete: true }));
 }
 
 #[test]
@@ -73,13 +70,13 @@ fn tests_that_cannot_be_combined_are_left_out_and_reported() {
     ];
     let mut order = Order::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(9, special).run(&mut order);
-    assert_eq!(order.coverage().pairs(), (42, 42));
-    assert!(order.coverage().to_string().ends_with("; left out: 2 that are skipped or end their process"));
+    let pairs = Some(PairCount { covered: 42, of: 42 });
+    assert_eq!(order.coverage(), Some(Coverage { tests: 9, tried: 7, left_out: 2, pairs, complete: true }));
 }
 
 #[test]
 fn only_tests_of_the_same_process_are_suspected() {
-    let mut progress = OrderProgress::new(&[test("a"), test("b"), test("c"), test("v")], false, 0);
+    let mut progress = OrderProgress::new(&[test("a"), test("b"), test("c"), test("v")], false);
     progress.alone.insert(3, Outcome::Passed);
     let attempt = |test: &str, environment, outcome| AttemptSummary {
         test: test.into(),
@@ -108,9 +105,9 @@ fn an_exhausted_budget_is_reported() {
     let mut suite = SimulatedSuite::new(100, Vec::new());
     suite.files = 10;
     suite.run(&mut order);
-    let (seen, of) = order.coverage().pairs();
-    assert!(seen > 0 && seen < of);
-    assert!(order.coverage().to_string().ends_with("for the rest there was no time"), "{}", order.coverage());
+    let coverage = order.coverage().unwrap();
+    let pairs = coverage.pairs.unwrap();
+    assert!(pairs.covered > 0 && pairs.covered < pairs.of && !coverage.complete, "{coverage:?}");
 }
 
 #[test]
@@ -150,7 +147,7 @@ fn an_interrupted_run_reports_what_it_knows() {
         if let [finding] = &order.findings(Recordings::EMPTY)[..] {
             lengths.push(dependence(finding).order.len());
             let finished = dependence(finding).unfinished.is_none();
-            assert!(finished || finding.sentence.contains("the run ended before"), "{}", finding.sentence);
+            assert!(finished || finding.sentence.contains("budget exhausted before"), "{}", finding.sentence);
         }
     }
     assert_eq!((lengths[0], lengths.last()), (71, Some(&3)));

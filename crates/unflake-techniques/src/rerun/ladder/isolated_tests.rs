@@ -58,7 +58,7 @@ fn an_immediate_pass_in_its_own_process_needs_no_confirmation() {
     assert_eq!(requested, ["suite a t"]);
     assert_eq!(
         found,
-        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when run again at once, in a new process"
+        "FlakyIndependent, Some(Immediate), fresh Some(Process): random: 1 of 2 attempts failed, passed in an immediate retry in a new process"
     );
 }
 
@@ -68,7 +68,7 @@ fn later_attempts_run_alone_as_well() {
     assert_eq!(requested, ["suite a t", "at-end t"]);
     assert_eq!(
         found,
-        "FlakyBursty, Some(AtEnd), fresh Some(Process): passed when run again after the whole suite, in a new process"
+        "FlakyBursty, Some(AtEnd), fresh Some(Process): bursty: 2 of 3 attempts failed, passed at the end of the suite in a new process"
     );
 }
 
@@ -76,7 +76,7 @@ fn later_attempts_run_alone_as_well() {
 fn no_further_fresh_environment_is_needed() {
     let (requested, found) = run_ladder(false, Rungs::default(), &[Failed; 3]);
     assert_eq!(requested, ["suite a t", "at-end t"]);
-    assert_eq!(found, "Real, None, fresh Some(Process): failed 3 of 3 times, in a new process too");
+    assert_eq!(found, "Real, None, fresh Some(Process): failed 3 of 3 attempts, including a new process");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn a_shared_process_is_repeated_as_a_whole() {
     assert_eq!(requested, ["suite a t", "again a t"]);
     assert_eq!(
         found,
-        "FlakyIndependent, Some(Immediate), fresh Some(Process): passed when the tests of its process were run again, \
-         in a new process"
+        "FlakyIndependent, Some(Immediate), fresh Some(Process): random: 1 of 2 attempts failed, passed when \
+         the tests of its process ran again in a new process"
     );
 }
 
@@ -96,8 +96,8 @@ fn a_test_that_fails_only_in_company_is_state_dependent() {
     assert_eq!(requested, ["suite a t", "again a t", "fresh t"]);
     assert_eq!(
         found,
-        "FlakyStateDependent, Some(Fresh), fresh Some(Process): passed only in a process of its own, and not with the \
-         other tests of its program"
+        "FlakyStateDependent, Some(Fresh), fresh Some(Process): order-dependent: 2 of 3 attempts failed, passed only \
+         in a process without the other tests"
     );
 }
 

@@ -119,7 +119,7 @@ fn an_immediate_pass_is_independent_flakiness() {
     check(
         &[Failed, Passed],
         &["suite a t +1", "fresh t +1"],
-        "t flaky-independent immediate: passed when run again at once",
+        "t flaky-independent immediate: random: 1 of 3 attempts failed, passed in an immediate retry",
     );
 }
 
@@ -128,7 +128,7 @@ fn a_pass_at_the_end_is_bursty() {
     check(
         &[Failed, Failed, Passed],
         &["suite a t +1", "at-end t +0", "fresh t +2"],
-        "t flaky-bursty at-end: passed when run again after the whole suite, in the same process",
+        "t flaky-bursty at-end: bursty: 2 of 4 attempts failed, passed at the end of the suite",
     );
 }
 
@@ -137,7 +137,7 @@ fn a_pass_only_when_fresh_is_state_dependent() {
     check(
         &[Failed, Failed, Failed, Passed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t flaky-state-dependent fresh: passed only in a fresh environment: the test before it leaves something behind",
+        "t flaky-state-dependent fresh: order-dependent: 3 of 4 attempts failed, passed only in a fresh environment; 1 test ran before it",
     );
 }
 
@@ -146,23 +146,23 @@ fn a_test_that_never_passes_is_real() {
     check(
         &[Failed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: failed 4 of 4 times, in a fresh environment too",
+        "t real -: failed 4 of 4 attempts, including a fresh environment",
     );
     check(
         &[Error],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: had an error in set-up or tear-down 4 of 4 times, in a fresh environment too",
+        "t real -: had an error in set-up or tear-down in 4 of 4 attempts, including a fresh environment",
     );
     check(
         &[TimedOut, Failed],
         &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: timed out at first, and went wrong 4 of 4 times, in a fresh environment too",
+        "t real -: timed out first, 4 of 4 attempts did not pass, including a fresh environment",
     );
 }
 
 #[test]
 fn a_skipped_rerun_proves_nothing() {
-    check(&[Failed, Skipped], &["suite a t +1", "at-end t +0", "fresh t +0"], "t real -: failed 1 of 4 times");
+    check(&[Failed, Skipped], &["suite a t +1", "at-end t +0", "fresh t +0"], "t real -: failed 1 of 4 attempts");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_crash_is_never_excused() {
     check(
         &[Crashed(Death::Signal(11)), Passed],
         &["suite a t +1"],
-        "t real immediate: crashed (killed by SIGSEGV) 1 of 2 times; a crash is never excused by a later pass",
+        "t real immediate: crashed (killed by SIGSEGV) in 1 of 2 attempts; a crash is never excused by a later pass",
     );
 }
 
@@ -203,12 +203,12 @@ fn the_number_of_attempts_is_configurable() {
     let rungs = Rungs { immediate: 2, at_end: 3, fresh: 2, ..Rungs::default() };
     let suite = ScriptedSuite::new(rungs, &[("t", &[Failed])]).run();
     assert_eq!(suite.requested, ["suite t +2", "at-end t +2", "fresh t +0", "fresh t +0"]);
-    assert_eq!(suite.found(), ["t real -: failed 8 of 8 times, in a fresh environment too"]);
+    assert_eq!(suite.found(), ["t real -: failed 8 of 8 attempts, including a fresh environment"]);
 
     let none = Rungs { immediate: 0, at_end: 0, fresh: 0, ..Rungs::default() };
     let suite = ScriptedSuite::new(none, &[("t", &[Failed])]).run();
     assert_eq!(suite.requested, ["suite t +0"]);
-    assert_eq!(suite.found(), ["t real -: failed the one time it ran"]);
+    assert_eq!(suite.found(), ["t real -: failed its only attempt"]);
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn too_many_failures_are_not_rerun_later() {
     assert_eq!(suite.requested.len(), 1);
     assert_eq!(
         suite.found()[0],
-        "t0 real -: failed 2 of 2 times; 12 of 20 tests fail: too many to be chance, so they were not run again later"
+        "t0 real -: failed 2 of 2 attempts; 12 of 20 tests failed: too many for chance, so only the immediate retries ran"
     );
 }
 
@@ -255,7 +255,7 @@ fn from_ten_failures_on_the_share_decides() {
 fn an_interrupted_run_reports_what_it_knows() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed])]);
     suite.batch();
-    assert_eq!(suite.found(), ["t real -: failed 2 of 2 times; the run ended before it could be run again"]);
+    assert_eq!(suite.found(), ["t real -: failed 2 of 2 attempts; the run ended before its retries"]);
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn an_impossible_attempt_is_reported() {
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
     assert_eq!(
         suite.found(),
-        ["t real -: failed 3 of 3 times; could not be run again: the runner did not list it again"]
+        ["t real -: failed 3 of 3 attempts; it could not run again: the runner did not list it again"]
     );
 }
 
@@ -282,7 +282,7 @@ fn a_rerun_in_a_new_process_is_reported() {
     assert_eq!(
         suite.found(),
         [
-            "t flaky-independent immediate: timed out, and passed when run again at once, in a new process because the first had to be ended"
+            "t flaky-independent immediate: random: 1 of 2 attempts failed, the first timed out, passed in an immediate retry in a new process"
         ]
     );
 }
@@ -290,15 +290,14 @@ fn a_rerun_in_a_new_process_is_reported() {
 #[test]
 fn the_first_test_cannot_be_polluted_by_another() {
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed, Failed, Failed, Passed])]).run();
-    let expected =
-        "passed only in a fresh environment, though no test had run before it: loading the other files may do it";
+    let expected = "order-dependent: 3 of 4 attempts failed, passed only in a fresh environment; no test ran before it, so loading other files may cause it";
     assert_eq!(suite.found(), [format!("t flaky-state-dependent fresh: {expected}")]);
 }
 
 // -- Confirming a pass
 // ------------------------------------------------------------------------------------------------
 
-const FIRST_TIME: &str = "(4 of 4), and passes when run again there: look at what is done at first use only";
+const FIRST_TIME: &str = "(4 of 4) and passes in a retry there: check one-time initialization";
 
 fn only(suite: &ScriptedSuite) -> Finding {
     let mut findings = suite.ladder.findings(Recordings::EMPTY);
@@ -314,7 +313,7 @@ fn failing_first_and_passing_later_in_every_process_is_real() {
     let finding = only(&suite);
     let evidence = &finding.verdict().unwrap().evidence;
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (8, 4, Some(false)));
-    assert_eq!(finding.replay, ["t".into()], "alone it fails too");
+    assert_eq!(finding.replays[0].tests, ["t".into()], "alone it fails too");
 }
 
 #[test]
@@ -353,20 +352,15 @@ fn repeatable_first_failures_are_never_excused() {
 #[test]
 fn the_first_deviating_process_confirms_the_pass() {
     let again = ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"];
-    let passed = "t flaky-independent immediate: passed when run again at once";
-    check(&[Failed, Passed, Passed], &again[..2], passed);
-    check(&[Failed, Passed, Failed, Passed, Passed], &again[..3], passed);
-    check(&[Failed, Passed, Failed, Passed, Failed, Passed, Passed], &again, passed);
-    check(
-        &[Failed, Passed, Failed],
-        &again[..2],
-        "t flaky-independent immediate: passed when run again at once, but not in a fresh environment",
-    );
-    check(
-        &[Failed, Passed, Failed, Passed, Failed],
-        &again[..3],
-        "t flaky-independent immediate: passed when run again at once, but not in a fresh environment",
-    );
+    let passed = |counts: &str| {
+        format!("t flaky-independent immediate: random: {counts} attempts failed, passed in an immediate retry")
+    };
+    check(&[Failed, Passed, Passed], &again[..2], &passed("1 of 3"));
+    check(&[Failed, Passed, Failed, Passed, Passed], &again[..3], &passed("2 of 5"));
+    check(&[Failed, Passed, Failed, Passed, Failed, Passed, Passed], &again, &passed("3 of 7"));
+    let failed_fresh = |counts: &str| passed(counts) + ", failed in a fresh environment";
+    check(&[Failed, Passed, Failed], &again[..2], &failed_fresh("3 of 4"));
+    check(&[Failed, Passed, Failed, Passed, Failed], &again[..3], &failed_fresh("4 of 6"));
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed, Passed])]).run();
     let evidence = only(&suite).verdict().unwrap().evidence.clone();
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (3, 1, Some(true)));
@@ -378,7 +372,7 @@ fn a_pass_at_the_end_is_confirmed_by_as_many_attempts() {
     check(
         &[Failed, Failed, Passed, Failed],
         &["suite a t +1", "at-end t +0", "fresh t +2"],
-        "t flaky-bursty at-end: passed when run again after the whole suite, in the same process, but not in a fresh environment",
+        "t flaky-bursty at-end: bursty: 5 of 6 attempts failed, passed at the end of the suite, failed in a fresh environment",
     );
 }
 
@@ -400,8 +394,11 @@ fn passes_are_confirmed_in_parallel_with_other_fresh_attempts() {
 #[test]
 fn a_pass_in_a_process_without_a_failure_needs_no_confirmation() {
     for (outcome, sentence) in [
-        (TimedOut, "timed out, and passed when run again at once, in a new process because the first had to be ended"),
-        (Failed, "passed when run again at once, in a new process"),
+        (
+            TimedOut,
+            "random: 1 of 2 attempts failed, the first timed out, passed in an immediate retry in a new process",
+        ),
+        (Failed, "random: 1 of 2 attempts failed, passed in an immediate retry in a new process"),
     ] {
         let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Passed])]);
         let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
@@ -442,7 +439,7 @@ fn a_crash_during_a_confirmation_is_never_excused() {
     check(
         &[Failed, Passed, Crashed(Death::Signal(11)), Passed],
         &["suite a t +1", "fresh t +1"],
-        "t real immediate: failed at first, and went wrong 2 of 4 times; a crash is never excused by a later pass",
+        "t real immediate: failed first, 2 of 4 attempts did not pass; a crash is never excused by a later pass",
     );
 }
 
@@ -452,22 +449,24 @@ fn never_excused_failures_need_no_confirmation() {
     assert_eq!(suite.requested, ["suite t +1"]);
     let finding = only(&suite);
     assert_eq!(finding.verdict().unwrap().evidence.confirmed, None);
-    assert!(finding.replay.is_empty(), "alone it may pass");
+    assert!(finding.replays[0].tests.is_empty(), "alone it may pass");
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Crashed(Death::Signal(11))])]).run();
-    assert_eq!(only(&suite).replay, ["t".into()]);
+    assert_eq!(only(&suite).replays[0].tests, ["t".into()]);
 }
 
-const MAY_STILL: &str = "; it may still fail the first time in every process: ";
+const MAY_STILL: &str = "; not confirmed in a fresh process: ";
 
 #[test]
 fn without_fresh_environments_nothing_is_confirmed() {
     let rungs = Rungs { fresh: 0, ..Rungs::default() };
     let suite = ScriptedSuite::in_every_process(rungs, &[("t", &[Failed, Passed])]).run();
     assert_eq!(suite.requested, ["suite t +1"]);
-    let why = "fresh environments are not wanted";
+    let why = "fresh environments are off (--fresh 0)";
     assert_eq!(
         suite.found(),
-        [format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}")]
+        [format!(
+            "t flaky-independent immediate: random: 1 of 2 attempts failed, passed in an immediate retry{MAY_STILL}{why}"
+        )]
     );
     let evidence = only(&suite).verdict().unwrap().evidence.clone();
     assert_eq!((evidence.confirmed, evidence.not_rerun.as_deref()), (None, Some(why)));
@@ -481,23 +480,26 @@ fn passes_are_confirmed_however_many_tests_fail() {
     let suite = ScriptedSuite::in_every_process(Rungs::default(), &outcomes).run();
     assert_eq!(suite.requested[1..], ["fresh first +1", "fresh first +1", "fresh first +1"]);
     let found = suite.found();
-    assert!(found[0].ends_with("11 of 11 tests fail: too many to be chance, so they were not run again later"));
+    assert!(found[0].ends_with("11 of 11 tests failed: too many for chance, so only the immediate retries ran"));
     assert_eq!(found[10], format!("first real immediate: fails the first time in every process {FIRST_TIME}"));
 }
 
 #[test]
 fn an_interrupted_run_reports_an_unconfirmed_pass() {
     let mut suite = ScriptedSuite::in_every_process(Rungs::default(), &[("t", &[Failed, Passed])]);
-    let why = "the run ended before it could be run in a fresh environment";
-    let expected = format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}");
+    let why = "the run ended before it ran in a fresh environment";
+    let expected = |counts: &str| {
+        let passed = format!("random: {counts} attempts failed, passed in an immediate retry");
+        format!("t flaky-independent immediate: {passed}{MAY_STILL}{why}")
+    };
     suite.batch();
-    assert_eq!(suite.found()[0], expected);
+    assert_eq!(suite.found()[0], expected("1 of 2"));
     suite.batch();
-    assert_eq!(suite.found()[0], expected);
+    assert_eq!(suite.found()[0], expected("2 of 4"));
     // In the middle of a confirmation, a single failure decides nothing yet.
     let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
     suite.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), EnvironmentId(7), 0, 0, Failed)));
-    assert_eq!(suite.found()[0], expected);
+    assert_eq!(suite.found()[0], expected("3 of 5"));
 }
 
 #[test]
@@ -508,10 +510,12 @@ fn an_impossible_confirmation_is_reported_and_not_repeated() {
     let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
     suite.observe(&Event::SessionEnded { session: session.id, left, why });
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
-    let why = "it could not be run in a fresh environment: the runner did not list it again";
+    let why = "it could not run in a fresh environment: the runner did not list it again";
     assert_eq!(
         suite.found(),
-        [format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}")]
+        [format!(
+            "t flaky-independent immediate: random: 1 of 2 attempts failed, passed in an immediate retry{MAY_STILL}{why}"
+        )]
     );
 }
 
@@ -526,7 +530,7 @@ fn a_confirmation_without_an_attempt_confirms_nothing() {
     );
     suite.observe(&ended(&session));
     assert_eq!(only(&suite).verdict().unwrap().evidence.confirmed, None);
-    assert!(suite.found()[0].ends_with("it was not run in a fresh environment"), "{:?}", suite.found());
+    assert!(suite.found()[0].ends_with("it did not run in a fresh environment"), "{:?}", suite.found());
 }
 
 #[test]
@@ -535,6 +539,8 @@ fn a_skip_confirms_nothing() {
     check(
         &[Failed, Passed, Skipped],
         &["suite a t +1", "fresh t +1"],
-        &format!("t flaky-independent immediate: passed when run again at once{MAY_STILL}{why}"),
+        &format!(
+            "t flaky-independent immediate: random: 1 of 3 attempts failed, passed in an immediate retry{MAY_STILL}{why}"
+        ),
     );
 }
