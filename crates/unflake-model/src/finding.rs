@@ -238,6 +238,9 @@ pub struct Evidence {
     pub confirmed: Option<bool>,
     /// Why requested reruns did not happen.
     pub not_rerun: Option<String>,
+    /// New processes with other seeds in which the first attempt failed.
+    #[serde(default)]
+    pub other_seeds_failed: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,9 +252,15 @@ pub enum VerdictKind {
     FlakyBursty,
     /// Passed only in a fresh environment: it depends on state that other tests leave behind.
     FlakyStateDependent,
+    /// Passes in some new processes and fails in others, the same way within each: a seed that is
+    /// drawn once per process decides, or the address layout.
+    FlakySeedDependent,
     /// Never passed, and the change cannot have caused it.
     UnaffectedByChange,
+    /// Failed in at least one new process with other seeds, and never passed.
     Real,
+    /// Never passed, and was not tried enough to be called real.
+    NotDecided,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,12 +269,13 @@ pub enum Rung {
     Immediate,
     AtEnd,
     Fresh,
+    OtherSeeds,
     Intersect,
 }
 
 impl VerdictKind {
     pub fn is_flaky(self) -> bool {
-        self != Self::Real
+        !matches!(self, Self::Real | Self::NotDecided)
     }
 }
 
@@ -286,6 +296,11 @@ impl Finding {
     /// Whether it is the verdict real.
     pub fn is_real(&self) -> bool {
         self.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::Real)
+    }
+
+    /// Whether it is a failure that is neither real nor flaky as far as is known.
+    pub fn is_undecided(&self) -> bool {
+        self.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::NotDecided)
     }
 
     /// Whether it is a flaky verdict.

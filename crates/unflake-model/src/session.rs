@@ -60,6 +60,8 @@ pub enum Purpose {
     AtEnd,
     /// Tests that failed before, in a fresh environment.
     Fresh,
+    /// Tests that failed before, in a new process with other seeds.
+    OtherSeeds,
     /// Everything that ran in one process, in the same order, in a new process: recreates the state
     /// in which a test failed where the process itself is gone.
     Again,
@@ -129,6 +131,7 @@ impl Purpose {
             Self::Suite => "suite",
             Self::AtEnd => "at-end",
             Self::Fresh => "fresh",
+            Self::OtherSeeds => "other-seeds",
             Self::Again => "again",
             Self::Stress => "stress",
             Self::Look => "look",

@@ -24,6 +24,7 @@ pub(crate) fn counted_verdict(
         never_excuse: None,
         confirmed: None,
         not_rerun: None,
+        other_seeds_failed: 0,
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
     let tests = vec![test.clone()];

@@ -9,6 +9,7 @@ use crate::NeverExcuse;
 use crate::change_impact::unaffected::ChangeSuspicion;
 use crate::finding::finding;
 use crate::rerun::confirmation::{Confirmation, PassStatus};
+use crate::rerun::other_seeds::{NewProcesses, without_addresses};
 
 pub(crate) struct FailedTest {
     pub(crate) test: TestId,
@@ -19,6 +20,11 @@ pub(crate) struct FailedTest {
     pub(crate) confirmations: Vec<Confirmation>,
     /// Error type and line of its first failure.
     pub(crate) first_failure: Option<(String, Option<u32>)>,
+    /// Whether the messages of its failures differ, apart from addresses.
+    pub(crate) is_message_varying: bool,
+    first_message: Option<String>,
+    /// Number of new processes with other seeds that were requested.
+    pub(crate) other_seeds_requested: usize,
     /// Dependencies of the attempt that is about to be observed.
     pub(crate) depends: Option<Box<Dependencies>>,
     pub(crate) suspicion: ChangeSuspicion,
@@ -29,12 +35,13 @@ pub(crate) struct FailedTest {
 /// The part of an attempt that the verdict rests on.
 pub(crate) struct AttemptRecord {
     pub(crate) session: SessionId,
-    purpose: Purpose,
-    run: u32,
+    pub(crate) purpose: Purpose,
+    pub(crate) run: u32,
     pub(crate) environment: EnvironmentId,
     origin: Isolation,
     pub(crate) position: u32,
     pub(crate) outcome: Outcome,
+    pub(crate) seconds: f64,
 }
 
 /// Why further attempts were not made on any test.
@@ -53,6 +60,9 @@ impl FailedTest {
             never_excuse: None,
             confirmations: Vec::new(),
             first_failure: None,
+            is_message_varying: false,
+            first_message: None,
+            other_seeds_requested: 0,
             depends: None,
             suspicion: ChangeSuspicion::default(),
             not_rerun: None,
@@ -71,7 +81,13 @@ impl FailedTest {
             origin: attempt.origin,
             position: attempt.position,
             outcome: attempt.outcome,
+            seconds: attempt.seconds,
         });
+        if let Some(failure) = &attempt.failure {
+            let message = without_addresses(&failure.message);
+            self.is_message_varying |= self.first_message.as_ref().is_some_and(|first| *first != message);
+            self.first_message.get_or_insert(message);
+        }
         if let Some(on) = self.depends.take()
             && attempt.outcome.is_failure()
         {
@@ -117,18 +133,30 @@ impl FailedTest {
             Purpose::Suite => Rung::Immediate,
             // Unless it had to have a process of its own.
             Purpose::Again if !isolated || in_company(one.environment) => Rung::Immediate,
-            Purpose::AtEnd => Rung::AtEnd,
+            // Where the process of the suite is gone, this is a new one.
+            Purpose::AtEnd if isolated || one.environment == first.environment => Rung::AtEnd,
+            Purpose::OtherSeeds => Rung::OtherSeeds,
             _ => Rung::Fresh,
         });
         let rung = if excused.is_some() { Some(Rung::Intersect) } else { passed_on };
+        let failed_alone = self.new_processes().failed > 0;
         let kind = match rung {
             _ if self.never_excuse.is_some() => VerdictKind::Real,
             _ if status == Some(PassStatus::Refuted) => VerdictKind::Real,
             Some(Rung::Immediate) => VerdictKind::FlakyIndependent,
             Some(Rung::AtEnd) => VerdictKind::FlakyBursty,
-            Some(Rung::Fresh) => VerdictKind::FlakyStateDependent,
+            // It had no company when it failed, either.
+            Some(Rung::Fresh | Rung::OtherSeeds) if isolated && (failed_alone || !in_company(first.environment)) => {
+                VerdictKind::FlakyIndependent
+            }
+            Some(Rung::Fresh | Rung::OtherSeeds) if failed_alone && self.is_decided_per_process() => {
+                VerdictKind::FlakySeedDependent
+            }
+            Some(Rung::Fresh | Rung::OtherSeeds) if failed_alone => VerdictKind::FlakyIndependent,
+            Some(Rung::Fresh | Rung::OtherSeeds) => VerdictKind::FlakyStateDependent,
             Some(Rung::Intersect) => VerdictKind::UnaffectedByChange,
-            None => VerdictKind::Real,
+            None if self.failed_with_other_seeds() > 0 => VerdictKind::Real,
+            None => VerdictKind::NotDecided,
         };
         let is_fresh =
             |one: &&AttemptRecord| one.purpose == Purpose::Fresh || isolated && one.environment != first.environment;
@@ -150,6 +178,7 @@ impl FailedTest {
                 None if pass.is_none() => self.not_rerun.clone().or_else(|| missing.rerun.clone()),
                 _ => None,
             },
+            other_seeds_failed: self.failed_with_other_seeds() as u32,
         };
         let sentence = match (pass, &status) {
             _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {
@@ -170,11 +199,18 @@ impl FailedTest {
         let alone = match kind {
             VerdictKind::Real => status == Some(PassStatus::Refuted) || evidence.failed == evidence.attempts,
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
-            VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
+            VerdictKind::FlakyIndependent
+            | VerdictKind::FlakySeedDependent
+            | VerdictKind::UnaffectedByChange
+            | VerdictKind::NotDecided => true,
         };
         let tests = if alone { vec![self.test.clone()] } else { Vec::new() };
-        let replay =
-            if kind == VerdictKind::FlakyIndependent { Replay::sometimes_fails(tests) } else { Replay::fails(tests) };
+        let replay = match kind {
+            VerdictKind::FlakyIndependent | VerdictKind::FlakySeedDependent | VerdictKind::NotDecided => {
+                Replay::sometimes_fails(tests)
+            }
+            _ => Replay::fails(tests),
+        };
         finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }
 
@@ -189,6 +225,7 @@ impl FailedTest {
         let mut sentence = match kind {
             VerdictKind::FlakyIndependent => format!("random: {}", failed_attempts(evidence)),
             VerdictKind::FlakyBursty => format!("bursty: {}", failed_attempts(evidence)),
+            VerdictKind::FlakySeedDependent => format!("seed-dependent: {}", failed_attempts(evidence)),
             _ => format!("order-dependent: {}", failed_attempts(evidence)),
         };
         if first.outcome == Outcome::TimedOut {
@@ -198,6 +235,16 @@ impl FailedTest {
             VerdictKind::FlakyIndependent if pass.run > 1 => format!(", passed in immediate retry {}", pass.run),
             VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
                 ", passed when the tests of its process ran again".to_owned()
+            }
+            VerdictKind::FlakySeedDependent => {
+                let NewProcesses { tried, failed } = self.new_processes();
+                format!(
+                    ", in {failed} of {tried} new processes: the hash seed, another seed or the address layout decides"
+                )
+            }
+            VerdictKind::FlakyIndependent if !matches!(pass.purpose, Purpose::Suite | Purpose::Again) => {
+                let NewProcesses { tried, failed } = self.new_processes();
+                format!(", in {failed} of {tried} new processes")
             }
             VerdictKind::FlakyIndependent => ", passed in an immediate retry".to_owned(),
             VerdictKind::FlakyBursty => ", passed at the end of the suite".to_owned(),
@@ -209,7 +256,8 @@ impl FailedTest {
                 1 => "; 1 test ran before it".to_owned(),
                 before => format!("; {before} tests ran before it"),
             });
-        } else if pass.environment != first.environment {
+        } else if !matches!(pass.purpose, Purpose::Fresh | Purpose::OtherSeeds) && pass.environment != first.environment
+        {
             sentence.push_str(" in a new process");
         }
         if *status == (PassStatus::Holds { only_failed: true }) {
@@ -243,8 +291,15 @@ impl FailedTest {
             (failed, attempts) if same => format!("{verb}{joint} {failed} of {attempts} attempts"),
             (failed, attempts) => format!("{verb} first, {failed} of {attempts} attempts did not pass"),
         };
-        if evidence.failed == evidence.attempts && evidence.fresh.is_some() {
-            sentence.push_str(&format!(", including {}", fresh_environment(evidence)));
+        if evidence.failed == evidence.attempts {
+            match evidence.other_seeds_failed {
+                0 if evidence.fresh.is_some() => {
+                    sentence.push_str(&format!(", including {}", fresh_environment(evidence)));
+                }
+                0 => {}
+                1 => sentence.push_str(", including a new process with other seeds"),
+                several => sentence.push_str(&format!(", including {several} new processes with other seeds")),
+            }
         }
         if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {
             sentence.push_str(&format!("; {rule} is never excused by a later pass"));

@@ -8,17 +8,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Comparison, Dependencies, EnvironmentId, Event, Finding, Granularity, Isolation, Placement, Purpose,
-    Session, SessionId, TestId,
+    Attempt, Comparison, Dependencies, EnvironmentId, Event, Factor, Finding, Granularity, Isolation, Placement,
+    Purpose, Session, SessionId, TestId,
 };
 
 use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, Predecessors};
 use crate::rerun::confirmation::Confirmation;
 use crate::rerun::failing_test::{FailedTest, MissingAttempts, failure_site};
+use crate::rerun::other_seeds::{Circumstances, RETRIES};
 use crate::{NeverExcuse, Recordings, Technique};
 
 /// With fewer failing tests than this, no share of them is too many.
 const NEVER_TOO_MANY_BELOW: usize = 10;
+
+/// New processes with other seeds at the same time.
+const SEEDS_PER_ROUND: usize = 2;
 
 /// Number of attempts at a failing test on each rung.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +40,9 @@ pub struct Rungs {
     pub too_many: f64,
     /// Granularity of the change impact check for tests that never pass. `None`: no check.
     pub intersect: Option<Granularity>,
+    /// Worlds that differ in their seeds only, for new processes. Where a process draws all its
+    /// seeds itself, there are none and every new process will do.
+    pub seeds: Vec<Vec<Factor>>,
     /// Whether tests unrelated to the change run at the base when no pass there is known.
     pub verify_base: AtBase,
 }
@@ -49,6 +56,7 @@ impl Default for Rungs {
             fresh_by: Isolation::Fork,
             too_many: 1.0,
             intersect: None,
+            seeds: Vec::new(),
             verify_base: AtBase::Needed,
         }
     }
@@ -92,6 +100,8 @@ enum LadderStage {
     AtEnd,
     /// Rounds of fresh environments requested so far, for a first pass or a confirmation.
     Fresh(u32),
+    /// Rounds of new processes with other seeds requested so far.
+    OtherSeeds(usize),
     /// Can the change have caused what never passed?
     Intersect,
     Over,
@@ -333,13 +343,48 @@ impl Ladder {
                 sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });
             }
         }
-        if self.rungs.fresh > 0 {
-            for at in 0..self.failing.len() {
-                let Some(again) = self.failing[at].to_confirm() else { continue };
-                let session = self.session(Purpose::Fresh, place, vec![self.failing[at].test.clone()], again);
-                self.confirming.insert(session.id, at);
-                self.failing[at].confirmations.push(Confirmation { session: session.id, end: None });
-                sessions.push(session);
+        sessions.extend(self.confirming_sessions());
+        sessions
+    }
+
+    /// Sessions that confirm passes in the process of a failure.
+    fn confirming_sessions(&mut self) -> Vec<Session> {
+        let place = Placement::Fresh(self.rungs.fresh_by);
+        let mut sessions = Vec::new();
+        if self.rungs.fresh == 0 {
+            return sessions;
+        }
+        for at in 0..self.failing.len() {
+            let Some(again) = self.failing[at].to_confirm() else { continue };
+            let session = self.session(Purpose::Fresh, place, vec![self.failing[at].test.clone()], again);
+            self.confirming.insert(session.id, at);
+            self.failing[at].confirmations.push(Confirmation { session: session.id, end: None });
+            sessions.push(session);
+        }
+        sessions
+    }
+
+    /// Single-test sessions in new processes with other seeds: two processes in each round, which
+    /// all tests share by forks where that is possible.
+    fn sessions_with_other_seeds(&mut self, round: usize) -> Vec<Session> {
+        if self.rungs.fresh == 0 {
+            return Vec::new();
+        }
+        let circumstances = Circumstances { isolated: self.isolated, too_many: self.too_many };
+        let needed: Vec<usize> = self.failing.iter().map(|one| one.other_seeds_needed(circumstances)).collect();
+        let retries = if self.isolated || self.too_many { 0 } else { RETRIES };
+        let mut sessions = self.confirming_sessions();
+        for process in 0..SEEDS_PER_ROUND {
+            let number = (round - 1) * SEEDS_PER_ROUND + process;
+            let world = self.rungs.seeds.get(number % self.rungs.seeds.len().max(1)).cloned();
+            let under = world.filter(|_| !self.isolated);
+            // A world is a new process, which its tests share by forks.
+            let place = Placement::Fresh(if under.is_some() { Isolation::Fork } else { Isolation::Process });
+            for at in (0..needed.len()).filter(|at| needed[*at] > process) {
+                self.failing[at].other_seeds_requested += 1;
+                let test = self.failing[at].test.clone();
+                let session = self.session(Purpose::OtherSeeds, place, vec![test], retries);
+                sessions.push(Session { under: under.clone(), ..session });
             }
         }
         sessions
@@ -378,6 +423,7 @@ impl Technique for Ladder {
                 LadderStage::Again => LadderStage::AtEnd,
                 LadderStage::AtEnd => LadderStage::Fresh(1),
                 LadderStage::Fresh(round) => LadderStage::Fresh(round + 1),
+                LadderStage::OtherSeeds(round) => LadderStage::OtherSeeds(round + 1),
                 LadderStage::Intersect => LadderStage::Intersect,
                 LadderStage::Over => return Vec::new(),
             };
@@ -385,6 +431,7 @@ impl Technique for Ladder {
                 LadderStage::Again => self.processes_again(),
                 LadderStage::AtEnd => self.sessions_at_end(),
                 LadderStage::Fresh(round) => self.fresh_sessions(round),
+                LadderStage::OtherSeeds(round) => self.sessions_with_other_seeds(round),
                 LadderStage::Intersect => self.sessions_to_intersect(),
                 LadderStage::Suite | LadderStage::Over => Vec::new(),
             };
@@ -392,7 +439,8 @@ impl Technique for Ladder {
                 return sessions;
             }
             match self.stage {
-                LadderStage::Fresh(_) => self.stage = LadderStage::Intersect,
+                LadderStage::Fresh(_) => self.stage = LadderStage::OtherSeeds(0),
+                LadderStage::OtherSeeds(_) => self.stage = LadderStage::Intersect,
                 LadderStage::Intersect => self.stage = LadderStage::Over,
                 _ => {}
             }
@@ -404,10 +452,11 @@ impl Technique for Ladder {
         let missing = MissingAttempts {
             rerun: match is_over {
                 _ if self.too_many => Some(format!(
-                    "{} of {} tests failed: too many for chance, so only the immediate retries ran",
+                    "{} of {} tests failed, so each ran in one new process only",
                     self.failing.len(),
                     self.suite.len()
                 )),
+                true if self.rungs.fresh == 0 => Some("fresh environments are off (--fresh 0)".to_owned()),
                 true => None,
                 false => Some("the run ended before its retries".to_owned()),
             },

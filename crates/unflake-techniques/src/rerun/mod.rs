@@ -1,8 +1,9 @@
 //! Verdicts by rerunning: is a failure real or flaky? The ladder of Eloussi (2015), chapter 3.
 //!
 //! - `ladder` is the technique: rerun at once, at the end of the suite, in fresh environments
-//! - `failing_test` holds the attempts at one test and derives its verdict
+//! - `failing_test` contains the attempts at one test and derives its verdict
 //! - `confirmation` checks whether a pass holds beyond its process
+//! - `other_seeds` asks for new processes: do seeds or addresses decide?
 //! - `never_excuse` lists failures that no later pass excuses
 //! - `single_run` runs one test once, for `unflake trace`
 
@@ -10,4 +11,5 @@ pub(crate) mod confirmation;
 pub(crate) mod failing_test;
 pub(crate) mod ladder;
 pub(crate) mod never_excuse;
+pub(crate) mod other_seeds;
 pub(crate) mod single_run;

@@ -90,7 +90,10 @@ impl Scenario {
                 break;
             }
             for session in &sessions {
-                requested.push(format!("{} {}", session.purpose.word(), session.tests.len()));
+                // New processes with other seeds belong to the verdict and are not recorded here.
+                if session.purpose != Purpose::OtherSeeds {
+                    requested.push(format!("{} {}", session.purpose.word(), session.tests.len()));
+                }
                 if session.place != unflake_model::Placement::Live {
                     environment += 1;
                 }
@@ -100,6 +103,7 @@ impl Scenario {
                         let outcome = match (test.as_str(), session.purpose) {
                             ("a", _) => Passed,
                             (_, Purpose::Base) => next(&mut self.at_base),
+                            (_, Purpose::OtherSeeds) => Failed,
                             _ => next(&mut self.here),
                         };
                         let position = positions.entry(here).or_default();

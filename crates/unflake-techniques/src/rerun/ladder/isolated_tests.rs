@@ -74,9 +74,12 @@ fn later_attempts_run_alone_as_well() {
 
 #[test]
 fn no_further_fresh_environment_is_needed() {
-    let (requested, found) = run_ladder(false, Rungs::default(), &[Failed; 3]);
-    assert_eq!(requested, ["suite a t", "at-end t"]);
-    assert_eq!(found, "Real, None, fresh Some(Process): failed 3 of 3 attempts, including a new process");
+    let (requested, found) = run_ladder(false, Rungs::default(), &[Failed; 5]);
+    assert_eq!(requested, ["suite a t", "at-end t", "other-seeds t", "other-seeds t"]);
+    assert_eq!(
+        found,
+        "Real, None, fresh Some(Process): failed 5 of 5 attempts, including 2 new processes with other seeds"
+    );
 }
 
 #[test]
@@ -92,17 +95,26 @@ fn a_shared_process_is_repeated_as_a_whole() {
 
 #[test]
 fn a_test_that_fails_only_in_company_is_state_dependent() {
-    let (requested, found) = run_ladder(true, Rungs::default(), &[Failed, Failed, Passed]);
-    assert_eq!(requested, ["suite a t", "again a t", "fresh t"]);
+    let (requested, found) = run_ladder(true, Rungs::default(), &[Failed, Failed, Passed, Passed, Passed]);
+    assert_eq!(requested, ["suite a t", "again a t", "fresh t", "other-seeds t", "other-seeds t"]);
     assert_eq!(
         found,
-        "FlakyStateDependent, Some(Fresh), fresh Some(Process): order-dependent: 2 of 3 attempts failed, passed only \
+        "FlakyStateDependent, Some(Fresh), fresh Some(Process): order-dependent: 2 of 5 attempts failed, passed only \
          in a process without the other tests"
     );
 }
 
 #[test]
+fn a_test_that_fails_alone_too_is_not_blamed_on_its_company() {
+    let (_, found) = run_ladder(true, Rungs::default(), &[Failed, Failed, Passed, Failed, Passed]);
+    assert_eq!(
+        found,
+        "FlakyIndependent, Some(Fresh), fresh Some(Process): random: 3 of 5 attempts failed, in 1 of 3 new processes"
+    );
+}
+
+#[test]
 fn without_reruns_only_a_fresh_process_is_tried() {
-    let (requested, _) = run_ladder(true, Rungs { immediate: 0, ..Rungs::default() }, &[Failed, Failed]);
-    assert_eq!(requested, ["suite a t", "fresh t"]);
+    let (requested, _) = run_ladder(true, Rungs { immediate: 0, ..Rungs::default() }, &[Failed; 4]);
+    assert_eq!(requested, ["suite a t", "fresh t", "other-seeds t", "other-seeds t"]);
 }

@@ -44,12 +44,21 @@ impl ScriptedSuite {
         self.ladder.observe(event, Recordings::EMPTY);
     }
 
+    /// Records a requested session; equal ones in a row are counted.
+    fn request(&mut self, session: String) {
+        let times = |line: &String| line.strip_prefix(&session).map(|rest| rest.trim_start_matches(" ×").parse());
+        match self.requested.last_mut().and_then(|last| Some((times(last)?.unwrap_or(1), last))) {
+            Some((times, last)) => *last = format!("{session} ×{}", times + 1),
+            None => self.requested.push(session),
+        }
+    }
+
     /// Runs one batch of sessions. False if the ladder requests none.
     fn batch(&mut self) -> bool {
         let sessions = self.ladder.next_sessions(Recordings::EMPTY);
         for session in &sessions {
             let tests: Vec<&str> = session.tests.iter().map(TestId::as_str).collect();
-            self.requested.push(format!("{} {} +{}", session.purpose.word(), tests.join(" "), session.again));
+            self.request(format!("{} {} +{}", session.purpose.word(), tests.join(" "), session.again));
             let environment = match session.place {
                 Placement::Live => EnvironmentId(0),
                 Placement::Fresh(_) => EnvironmentId(self.next_environment),
@@ -136,8 +145,31 @@ fn a_pass_at_the_end_is_bursty() {
 fn a_pass_only_when_fresh_is_state_dependent() {
     check(
         &[Failed, Failed, Failed, Passed],
-        &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t flaky-state-dependent fresh: order-dependent: 3 of 4 attempts failed, passed only in a fresh environment; 1 test ran before it",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×6"],
+        "t flaky-state-dependent fresh: order-dependent: 3 of 10 attempts failed, passed only in a fresh environment; 1 test ran before it",
+    );
+}
+
+#[test]
+fn what_differs_between_processes_and_not_within_is_seed_dependent() {
+    check(
+        &[Failed, Failed, Failed, Failed, Passed],
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×2"],
+        "t flaky-seed-dependent other-seeds: seed-dependent: 4 of 6 attempts failed, in 1 of 3 new processes: the hash seed, another seed or the address layout decides",
+    );
+    check(
+        &[Failed, Failed, Failed, Passed, Failed, Failed, Passed],
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×2"],
+        "t flaky-seed-dependent fresh: seed-dependent: 5 of 7 attempts failed, in 1 of 3 new processes: the hash seed, another seed or the address layout decides",
+    );
+}
+
+#[test]
+fn what_differs_within_a_process_is_random() {
+    check(
+        &[Failed, Failed, Failed, Failed, Failed, Passed],
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×2", "fresh t +1"],
+        "t flaky-independent other-seeds: random: 5 of 8 attempts failed, in 2 of 4 new processes",
     );
 }
 
@@ -145,24 +177,28 @@ fn a_pass_only_when_fresh_is_state_dependent() {
 fn a_test_that_never_passes_is_real() {
     check(
         &[Failed],
-        &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: failed 4 of 4 attempts, including a fresh environment",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
+        "t real -: failed 12 of 12 attempts, including 4 new processes with other seeds",
     );
     check(
         &[Error],
-        &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: had an error in set-up or tear-down in 4 of 4 attempts, including a fresh environment",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
+        "t real -: had an error in set-up or tear-down in 12 of 12 attempts, including 4 new processes with other seeds",
     );
     check(
         &[TimedOut, Failed],
-        &["suite a t +1", "at-end t +0", "fresh t +0"],
-        "t real -: timed out first, 4 of 4 attempts did not pass, including a fresh environment",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1"],
+        "t real -: timed out first, 6 of 6 attempts did not pass, including a new process with other seeds",
     );
 }
 
 #[test]
 fn a_skipped_rerun_proves_nothing() {
-    check(&[Failed, Skipped], &["suite a t +1", "at-end t +0", "fresh t +0"], "t real -: failed 1 of 4 attempts");
+    check(
+        &[Failed, Skipped],
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
+        "t not-decided -: failed 1 of 8 attempts",
+    );
 }
 
 #[test]
@@ -202,20 +238,20 @@ fn an_error_in_a_shared_tear_down_is_never_excused() {
 fn the_number_of_attempts_is_configurable() {
     let rungs = Rungs { immediate: 2, at_end: 3, fresh: 2, ..Rungs::default() };
     let suite = ScriptedSuite::new(rungs, &[("t", &[Failed])]).run();
-    assert_eq!(suite.requested, ["suite t +2", "at-end t +2", "fresh t +0", "fresh t +0"]);
-    assert_eq!(suite.found(), ["t real -: failed 8 of 8 attempts, including a fresh environment"]);
+    assert_eq!(suite.requested, ["suite t +2", "at-end t +2", "fresh t +0 ×2", "other-seeds t +1 ×4"]);
+    assert_eq!(suite.found(), ["t real -: failed 16 of 16 attempts, including 4 new processes with other seeds"]);
 
     let none = Rungs { immediate: 0, at_end: 0, fresh: 0, ..Rungs::default() };
     let suite = ScriptedSuite::new(none, &[("t", &[Failed])]).run();
     assert_eq!(suite.requested, ["suite t +0"]);
-    assert_eq!(suite.found(), ["t real -: failed its only attempt"]);
+    assert_eq!(suite.found(), ["t not-decided -: failed its only attempt; fresh environments are off (--fresh 0)"]);
 }
 
 #[test]
 fn fresh_attempts_end_with_the_first_pass() {
     let rungs = Rungs { immediate: 0, at_end: 0, fresh: 5, ..Rungs::default() };
     let suite = ScriptedSuite::new(rungs, &[("t", &[Failed, Failed, Passed]), ("u", &[Failed, Passed])]).run();
-    assert_eq!(suite.requested, ["suite t u +0", "fresh t +0", "fresh u +0", "fresh t +0"]);
+    assert_eq!(suite.requested, ["suite t u +0", "fresh t +0", "fresh u +0", "fresh t +0", "other-seeds u +1 ×6"]);
 }
 
 /// `failing` of `tests` fail.
@@ -232,30 +268,30 @@ fn failing_suite(tests: usize, failing: usize) -> ScriptedSuite {
 #[test]
 fn too_many_failures_are_not_rerun_later() {
     let suite = failing_suite(20, 12);
-    assert_eq!(suite.requested.len(), 1);
+    assert_eq!(suite.requested.len(), 1 + 12);
     assert_eq!(
         suite.found()[0],
-        "t0 real -: failed 2 of 2 attempts; 12 of 20 tests failed: too many for chance, so only the immediate retries ran"
+        "t0 real -: failed 3 of 3 attempts, including a new process with other seeds; 12 of 20 tests failed, so each ran in one new process only"
     );
 }
 
 #[test]
 fn fewer_than_ten_failures_are_never_too_many() {
-    assert_eq!(failing_suite(9, 9).requested.len(), 2 + 9);
-    assert_eq!(failing_suite(10, 10).requested.len(), 1);
+    assert!(failing_suite(9, 9).requested.contains(&"fresh t8 +0".to_owned()));
+    assert!(!failing_suite(10, 10).requested.contains(&"fresh t8 +0".to_owned()));
 }
 
 #[test]
 fn from_ten_failures_on_the_share_decides() {
-    assert_eq!(failing_suite(1001, 10).requested.len(), 2 + 10);
-    assert_eq!(failing_suite(1000, 10).requested.len(), 1);
+    assert!(failing_suite(1001, 10).requested.contains(&"fresh t8 +0".to_owned()));
+    assert!(!failing_suite(1000, 10).requested.contains(&"fresh t8 +0".to_owned()));
 }
 
 #[test]
 fn an_interrupted_run_reports_what_it_knows() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed])]);
     suite.batch();
-    assert_eq!(suite.found(), ["t real -: failed 2 of 2 attempts; the run ended before its retries"]);
+    assert_eq!(suite.found(), ["t not-decided -: failed 2 of 2 attempts; the run ended before its retries"]);
 }
 
 #[test]
@@ -263,13 +299,18 @@ fn an_impossible_attempt_is_reported() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed])]);
     suite.batch();
     suite.batch();
-    let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-    let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
-    suite.observe(&Event::SessionEnded { session: session.id, left, why });
+    for sessions in [1, 2, 2] {
+        let requested = suite.ladder.next_sessions(Recordings::EMPTY);
+        assert_eq!(requested.len(), sessions);
+        for session in requested {
+            let (left, why) = (session.tests, Some("the runner did not list it again".to_owned()));
+            suite.observe(&Event::SessionEnded { session: session.id, left, why });
+        }
+    }
     assert!(suite.ladder.next_sessions(Recordings::EMPTY).is_empty());
     assert_eq!(
         suite.found(),
-        ["t real -: failed 3 of 3 attempts; it could not run again: the runner did not list it again"]
+        ["t not-decided -: failed 3 of 3 attempts; it could not run again: the runner did not list it again"]
     );
 }
 
@@ -290,7 +331,7 @@ fn a_rerun_in_a_new_process_is_reported() {
 #[test]
 fn the_first_test_cannot_be_polluted_by_another() {
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed, Failed, Failed, Passed])]).run();
-    let expected = "order-dependent: 3 of 4 attempts failed, passed only in a fresh environment; no test ran before it, so loading other files may cause it";
+    let expected = "order-dependent: 3 of 10 attempts failed, passed only in a fresh environment; no test ran before it, so loading other files may cause it";
     assert_eq!(suite.found(), [format!("t flaky-state-dependent fresh: {expected}")]);
 }
 
@@ -308,7 +349,7 @@ fn only(suite: &ScriptedSuite) -> Finding {
 #[test]
 fn failing_first_and_passing_later_in_every_process_is_real() {
     let suite = ScriptedSuite::in_every_process(Rungs::default(), &[("a", &[Passed]), ("t", &[Failed, Passed])]).run();
-    assert_eq!(suite.requested, ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"]);
+    assert_eq!(suite.requested, ["suite a t +1", "fresh t +1 ×3"]);
     assert_eq!(suite.found(), [format!("t real immediate: fails the first time in every process {FIRST_TIME}")]);
     let finding = only(&suite);
     let evidence = &finding.verdict().unwrap().evidence;
@@ -319,12 +360,12 @@ fn failing_first_and_passing_later_in_every_process_is_real() {
 #[test]
 fn passing_only_at_the_end_in_every_process_is_real() {
     let suite = ScriptedSuite::in_every_process(Rungs::default(), &[("t", &[Error, Error, Passed])]).run();
-    assert_eq!(suite.requested, ["suite t +1", "at-end t +0", "fresh t +2", "fresh t +2", "fresh t +2"]);
+    assert_eq!(suite.requested, ["suite t +1", "at-end t +0", "fresh t +2 ×3"]);
     assert_eq!(suite.found(), [format!("t real at-end: fails the first time in every process {FIRST_TIME}")]);
 
     let rungs = Rungs { immediate: 0, ..Rungs::default() };
     let suite = ScriptedSuite::in_every_process(rungs, &[("t", &[Failed, Passed])]).run();
-    assert_eq!(suite.requested, ["suite t +0", "at-end t +0", "fresh t +1", "fresh t +1", "fresh t +1"]);
+    assert_eq!(suite.requested, ["suite t +0", "at-end t +0", "fresh t +1 ×3"]);
     assert_eq!(suite.found(), [format!("t real at-end: fails the first time in every process {FIRST_TIME}")]);
 }
 
@@ -351,16 +392,16 @@ fn repeatable_first_failures_are_never_excused() {
 
 #[test]
 fn the_first_deviating_process_confirms_the_pass() {
-    let again = ["suite a t +1", "fresh t +1", "fresh t +1", "fresh t +1"];
+    let [once, twice, thrice] = ["fresh t +1", "fresh t +1 ×2", "fresh t +1 ×3"].map(|fresh| ["suite a t +1", fresh]);
     let passed = |counts: &str| {
         format!("t flaky-independent immediate: random: {counts} attempts failed, passed in an immediate retry")
     };
-    check(&[Failed, Passed, Passed], &again[..2], &passed("1 of 3"));
-    check(&[Failed, Passed, Failed, Passed, Passed], &again[..3], &passed("2 of 5"));
-    check(&[Failed, Passed, Failed, Passed, Failed, Passed, Passed], &again, &passed("3 of 7"));
+    check(&[Failed, Passed, Passed], &once, &passed("1 of 3"));
+    check(&[Failed, Passed, Failed, Passed, Passed], &twice, &passed("2 of 5"));
+    check(&[Failed, Passed, Failed, Passed, Failed, Passed, Passed], &thrice, &passed("3 of 7"));
     let failed_fresh = |counts: &str| passed(counts) + ", failed in a fresh environment";
-    check(&[Failed, Passed, Failed], &again[..2], &failed_fresh("3 of 4"));
-    check(&[Failed, Passed, Failed, Passed, Failed], &again[..3], &failed_fresh("4 of 6"));
+    check(&[Failed, Passed, Failed], &once, &failed_fresh("3 of 4"));
+    check(&[Failed, Passed, Failed, Passed, Failed], &twice, &failed_fresh("4 of 6"));
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed, Passed])]).run();
     let evidence = only(&suite).verdict().unwrap().evidence.clone();
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (3, 1, Some(true)));
@@ -387,7 +428,8 @@ fn passes_are_confirmed_in_parallel_with_other_fresh_attempts() {
         batches.push(suite.requested.join(", "));
         suite.requested.clear();
     }
-    let rest = ["fresh real +0, fresh once +1, fresh twice +1", "fresh twice +1"];
+    let others = "other-seeds real +1 ×2";
+    let rest = ["fresh real +0, fresh once +1, fresh twice +1", "fresh twice +1", others, others];
     assert_eq!(batches, [&["suite once real twice +1", "at-end real +0"], &rest[..]].concat());
 }
 
@@ -478,9 +520,9 @@ fn passes_are_confirmed_however_many_tests_fail() {
     let mut outcomes: Vec<(&str, &[Outcome])> = names.iter().map(|name| (name.as_str(), &[Failed][..])).collect();
     outcomes.push(("first", &[Failed, Passed]));
     let suite = ScriptedSuite::in_every_process(Rungs::default(), &outcomes).run();
-    assert_eq!(suite.requested[1..], ["fresh first +1", "fresh first +1", "fresh first +1"]);
+    assert_eq!(suite.requested[1..3], ["fresh first +1 ×3", "other-seeds t0 +0"]);
     let found = suite.found();
-    assert!(found[0].ends_with("11 of 11 tests failed: too many for chance, so only the immediate retries ran"));
+    assert!(found[0].ends_with("11 of 11 tests failed, so each ran in one new process only"));
     assert_eq!(found[10], format!("first real immediate: fails the first time in every process {FIRST_TIME}"));
 }
 
