@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use tracing::{debug, debug_span};
-use unflake_model::{Event, Factor, Isolation, Placement, Session};
+use unflake_model::{Event, Factor, FactorEffect, Isolation, Placement, Session};
 use unflake_worlds::World;
 
 use crate::engine::{Engine, Interrupter};
@@ -20,7 +20,7 @@ use crate::launch::Launch;
 const MAX_IDLE: usize = 4;
 /// Distance between the first environment ids of two worlds.
 const IDS_PER_WORLD: u32 = 1 << 16;
-const NOT_REACHED: &str = "the runner is not reached by what would bring it about";
+const NOT_REACHED: &str = "the preloaded library does not reach the runner";
 
 /// The engines of other worlds and the sessions that wait for them.
 #[derive(Default)]
@@ -129,14 +129,14 @@ impl Worlds {
 
 /// Whether a world affects other worlds, or is affected by them: nothing runs in parallel with it.
 fn affects_others(factors: &[Factor]) -> bool {
-    factors.iter().any(|factor| matches!(factor, Factor::Load(_) | Factor::Beside(_)))
+    factors.iter().any(|factor| factor.kind().exclusive)
 }
 
 impl Engine {
     /// Whether the shim of its world has been loaded into a process, where the world needs one.
     fn is_world_effective(&self) -> bool {
         let Some(world) = self.starter.world() else { return true };
-        world.by_shim().next().is_none() || world.reached().is_some_and(|reached| reached.processes > 0)
+        world.by_shim().is_empty() || world.reached().is_some_and(|reached| reached.processes > 0)
     }
 
     /// Sends waiting sessions to their worlds, as many at once as fresh environments may run.
@@ -156,8 +156,8 @@ impl Engine {
     }
 
     fn create_world(&mut self, factors: Vec<Factor>, sessions: &[Session], is_exclusive: bool) -> WorldEngine {
-        let copies = factors.iter().find_map(|factor| match factor {
-            Factor::Beside(copies) => Some(*copies as usize),
+        let copies = factors.iter().find_map(|factor| match factor.kind().effect {
+            FactorEffect::Copies => factor.setting().parse().ok(),
             _ => None,
         });
         self.worlds.created += 1;
@@ -281,16 +281,13 @@ fn open(
     only: Option<Vec<String>>,
     started: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
-    let injects = |wanted: &str| launch.agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
-    let is_ours = |factor: &&Factor| matches!(factor, Factor::Variable { name, .. } if injects(name));
-    if let Some(factor) = factors.iter().find(is_ours) {
-        return Err(format!("cannot set {factor}: unflake comes into the runner by it"));
-    }
-    // Factors that the engine itself applies are no concern of the process.
-    let of_engine = |factor: &&Factor| matches!(factor, Factor::Order(_) | Factor::Beside(_));
-    let of_process: Vec<Factor> = factors.iter().filter(|factor| !of_engine(factor)).cloned().collect();
+    let agents = launch.agents.clone();
+    let injects = |wanted: &str| agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
     let mut engine = Engine::new(launch).map_err(|error| error.to_string())?;
-    let world = World::below(engine.starter.run_dir(), &of_process).map_err(|error| error.to_string())?;
+    let world = World::below(engine.starter.run_dir(), factors).map_err(|error| error.to_string())?;
+    if let Some((name, _)) = world.variables().iter().find(|(name, _)| injects(name)) {
+        return Err(format!("cannot change {name}: the agent of unflake is loaded through it"));
+    }
     started(engine.interrupter());
     engine.environments.number_from(number.saturating_mul(IDS_PER_WORLD));
     engine.starter.enter(world, shared);

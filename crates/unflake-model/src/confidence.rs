@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Detail, Divergence, Finding, Influence, LeakKind, Nio, NioKind, OrderDependence, Rate, Repeats};
+use crate::{Detail, Divergence, Finding, LeakKind, Nio, NioKind, OrderDependence, Repeats};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,7 +43,7 @@ impl Finding {
                 LeakKind::Suspected => Confidence::Possible,
             }),
             Detail::Divergence(divergence) => of_divergence(divergence),
-            Detail::Factor(influence) => of_influence(influence),
+            Detail::Factor(influence) => (influence.kind != "none").then_some(influence.confidence),
             Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => None,
         }
     }
@@ -73,19 +73,6 @@ fn is_controlled(evidence: &Repeats) -> bool {
 
 fn of_divergence(divergence: &Divergence) -> Option<Confidence> {
     divergence.locations.first().map(|start| Confidence::of_p_value(start.chance))
-}
-
-/// Setting a factor is an intervention: it proves the cause where it decides every run.
-fn of_influence(influence: &Influence) -> Option<Confidence> {
-    let always = |rate: &Rate| rate.of > 0 && rate.seen == rate.of;
-    let never = |rate: &Rate| rate.of > 0 && rate.seen == 0;
-    let (rate, baseline) = (&influence.rate, &influence.baseline);
-    let decides = always(rate) && never(baseline) || never(rate) && always(baseline);
-    match Confidence::of_p_value(influence.chance) {
-        _ if influence.kind == "none" => None,
-        Confidence::Likely if decides => Some(Confidence::Proven),
-        other => Some(other),
-    }
 }
 
 #[cfg(test)]
@@ -137,30 +124,5 @@ mod tests {
             |kind| confidence(Detail::State(Leak { kind, after: Vec::new(), cells: Vec::new(), unknown: Vec::new() }));
         assert_eq!(leak(LeakKind::Proven), Some(Confidence::Proven));
         assert_eq!(leak(LeakKind::Suspected), Some(Confidence::Possible));
-    }
-
-    #[test]
-    fn a_factor_that_decides_every_run_is_proven() {
-        let rate = |seen, of| Rate { seen, of, low: 0.0, high: 1.0 };
-        let factor = |kind: &str, under: (u32, u32), baseline: (u32, u32), chance| {
-            confidence(Detail::Factor(Box::new(Influence {
-                kind: kind.into(),
-                setting: Vec::new(),
-                fails: true,
-                threshold: None,
-                rate: rate(under.0, under.1),
-                baseline: rate(baseline.0, baseline.1),
-                chance,
-                plan: Vec::new(),
-                untried: Vec::new(),
-                worst: Vec::new(),
-                best: Vec::new(),
-                runs: 0,
-            })))
-        };
-        assert_eq!(factor("date", (10, 10), (0, 10), 0.001), Some(Confidence::Proven));
-        assert_eq!(factor("load", (7, 10), (0, 10), 0.004), Some(Confidence::Likely));
-        assert_eq!(factor("date", (3, 3), (0, 3), 0.05), Some(Confidence::Possible));
-        assert_eq!(factor("none", (0, 0), (0, 10), 1.0), None);
     }
 }

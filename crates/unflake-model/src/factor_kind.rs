@@ -1,143 +1,107 @@
-//! The kinds of factors, and how their settings are parsed.
+//! The registry of factors: the binary declares all of them when it starts.
+//!
+//! A name that is not declared (an old history, another version) is kept as it is and does nothing.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard};
 
-use crate::amount::Amount;
-use crate::declared_factor::{self, DeclaredFactor};
-use crate::factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
+use crate::{Factor, FactorDeclaration};
 
-/// A factor without its setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FactorKind {
-    Date,
-    Speed,
-    TimeZone,
-    Locale,
-    RandomSeed,
-    Order,
-    Beside,
-    Cores,
-    Load,
-    Memory,
-    OpenFiles,
-    Delays,
-    Network,
-    Listing,
-    Variable,
-    State,
-    /// One that a runner declares.
-    Declared(DeclaredFactor),
+/// A factor without a setting. Equal by name.
+#[derive(Clone, Copy)]
+pub struct FactorKind(&'static FactorDeclaration);
+
+static DECLARED: Mutex<Vec<FactorKind>> = Mutex::new(Vec::new());
+
+fn declared() -> MutexGuard<'static, Vec<FactorKind>> {
+    DECLARED.lock().expect("nothing panics while it is locked")
+}
+
+/// Declares factors for this process. The first declaration of a name stays.
+pub fn declare_factors(factors: impl IntoIterator<Item = &'static FactorDeclaration>) {
+    let mut all = declared();
+    for factor in factors {
+        if all.iter().all(|known| known.name != factor.name) {
+            all.push(FactorKind(factor));
+        }
+    }
 }
 
 impl FactorKind {
-    /// Those that every process has.
-    const GENERIC: [Self; 16] = [
-        Self::Date,
-        Self::Speed,
-        Self::TimeZone,
-        Self::Locale,
-        Self::RandomSeed,
-        Self::Order,
-        Self::Beside,
-        Self::Cores,
-        Self::Load,
-        Self::Memory,
-        Self::OpenFiles,
-        Self::Delays,
-        Self::Network,
-        Self::Listing,
-        Self::Variable,
-        Self::State,
-    ];
-
-    /// All kinds: the generic ones, then those that runners have declared.
+    /// All factors, in the order of their declaration.
     pub fn all() -> Vec<Self> {
-        Self::GENERIC.into_iter().chain(declared_factor::all().into_iter().map(Self::Declared)).collect()
+        declared().clone()
     }
 
-    /// Its name on the command line and in JSON.
-    pub fn word(self) -> &'static str {
-        self.texts().0
+    pub fn named(name: &str) -> Option<Self> {
+        declared().iter().copied().find(|kind| kind.name == name)
     }
 
-    /// What people call it.
-    pub fn title(self) -> &'static str {
-        self.texts().1
-    }
-
-    /// What its settings look like.
-    pub fn settings(self) -> &'static str {
-        self.texts().2
-    }
-
-    fn texts(self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Self::Date => {
-                ("date", "date and time", "`2027-01-30` (noon), `2028-02-29T23:59:58+01:00`, `+3d`, `-1d12h`")
-            }
-            Self::Speed => ("speed", "clock speed", "how many times as fast: `10`, `0.1`"),
-            Self::TimeZone => ("time-zone", "time zone", "`Asia/Tokyo`, `UTC`, `JST-9`"),
-            Self::Locale => ("locale", "locale", "one that is installed: `C`, `de_DE.UTF-8`"),
-            Self::RandomSeed => ("random-seed", "random seed", "a number"),
-            Self::Order => ("order", "test order", "a number that the order is drawn from"),
-            Self::Beside => ("beside", "copies of itself", "how many run at once: `4`"),
-            Self::Cores => ("cores", "parallelism", "how many cores there are: `1`"),
-            Self::Load => ("load", "CPU load", "how many busy processes run beside it: `2`"),
-            Self::Memory => ("memory", "memory limit", "address space of each process: `512M`, `2G`"),
-            Self::OpenFiles => ("open-files", "open-file limit", "a number"),
-            Self::Delays => {
-                ("delays", "delays", "how long at most: `20ms`; `20ms/5@7` for one in 5 calls, drawn from 7")
-            }
-            Self::Network => ("network", "network", "`off`, `alone` or `slow:100ms`"),
-            Self::Listing => ("listing", "directory listing order", "`sorted`, `reversed` or `shuffled:7`"),
-            Self::Variable => ("variable", "environment variable", "`NAME=VALUE`, or `NAME` to unset it"),
-            Self::State => {
-                ("state", "initial state", "`fresh`: an empty home, caches, configuration and temporary files")
-            }
-            Self::Declared(declared) => (declared.name, declared.title, declared.settings),
+    /// The factor of this name, declared here as one without effect if there is none.
+    pub(crate) fn named_or_unknown(name: String) -> Self {
+        if let Some(kind) = Self::named(&name) {
+            return kind;
         }
-    }
-
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::all().into_iter().find(|kind| kind.word() == word)
+        let name: &'static str = name.leak();
+        let unknown = FactorDeclaration { name, title: name, plural: name, ..FactorDeclaration::EMPTY };
+        let declaration: &'static FactorDeclaration = Box::leak(Box::new(unknown));
+        declare_factors([declaration]);
+        Self(declaration)
     }
 
     /// The factor with this setting.
     pub fn set(self, setting: &str) -> Result<Factor, BadFactor> {
-        let bad = || BadFactor { kind: Some(self), text: setting.to_owned() };
-        let from = |range: std::ops::RangeInclusive<u64>| {
-            setting.parse().ok().filter(|number| range.contains(number)).ok_or_else(bad)
-        };
-        let word = || {
-            let fits = !setting.is_empty() && !setting.starts_with('-') && !setting.chars().any(char::is_control);
-            fits.then(|| setting.to_owned()).ok_or_else(bad)
-        };
-        let parsed = match self {
-            Self::Date => setting.parse().ok().map(Factor::Date),
-            Self::Speed => speed(setting).map(Factor::Speed),
-            Self::TimeZone => Some(Factor::TimeZone(word()?)),
-            Self::Locale => Some(Factor::Locale(word()?)),
-            Self::RandomSeed => setting.parse().ok().map(Factor::RandomSeed),
-            Self::Order => setting.parse().ok().map(Factor::Order),
-            Self::Beside => Some(Factor::Beside(from(2..=64)? as u32)),
-            Self::Cores => Some(Factor::Cores(from(1..=1024)? as u32)),
-            Self::Load => Some(Factor::Load(from(1..=1024)? as u32)),
-            Self::Memory => setting.parse().ok().map(Factor::Memory),
-            Self::OpenFiles => Some(Factor::OpenFiles(from(4..=1 << 30)?)),
-            Self::Delays => delays(setting).map(Factor::Delays),
-            Self::Network => network(setting).map(Factor::Network),
-            Self::Listing => listing(setting).map(Factor::Listing),
-            Self::Variable => variable(setting),
-            Self::State => (setting == "fresh").then_some(Factor::State(HomeState::Fresh)),
-            Self::Declared(declared) => (declared.parse)(setting).map(|setting| Factor::Declared(declared, setting)),
-        };
-        parsed.ok_or_else(bad)
+        let setting = (self.parse)(setting).ok_or_else(|| BadFactor { kind: Some(self), text: setting.to_owned() })?;
+        Ok(Factor { kind: self, setting })
+    }
+}
+
+impl Deref for FactorKind {
+    type Target = FactorDeclaration;
+
+    fn deref(&self) -> &FactorDeclaration {
+        self.0
+    }
+}
+
+impl PartialEq for FactorKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for FactorKind {}
+
+impl PartialOrd for FactorKind {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for FactorKind {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl Hash for FactorKind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for FactorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for FactorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.name)
     }
 }
 
@@ -152,55 +116,10 @@ impl fmt::Display for BadFactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = &self.text;
         match self.kind {
-            Some(kind) => write!(f, "`{text}` is no setting of {kind}: it is {}", kind.settings()),
-            None => write!(f, "`{text}` is no factor: one is written like `date=2027-01-30`"),
+            Some(kind) => write!(f, "`{text}` is not a setting of {kind}; use {}", kind.syntax),
+            None => write!(f, "`{text}` is not a factor; write one like `date=2027-01-30`"),
         }
     }
 }
 
 impl std::error::Error for BadFactor {}
-
-// -- Settings -----------------------------------------------------------------------------------------------------------
-
-/// From a thousandth to a thousand times as fast.
-fn speed(text: &str) -> Option<u64> {
-    let text = text.trim_start_matches(['x', '×']);
-    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(rest) || rest.len() > 6 || whole.len() > 4 {
-        return None;
-    }
-    let millionths = whole.parse::<u64>().ok()? * 1_000_000 + format!("{rest:0<6}").parse::<u64>().ok()?;
-    (1_000..=1_000_000_000).contains(&millionths).then_some(millionths)
-}
-
-fn delays(text: &str) -> Option<Delays> {
-    let (text, seed) = text.split_once('@').unwrap_or((text, "0"));
-    let (most, one_in) = text.split_once('/').unwrap_or((text, "10"));
-    let one_in = one_in.parse().ok().filter(|one_in| *one_in > 0)?;
-    Some(Delays { most: most.parse().ok()?, one_in, seed: seed.parse().ok()? })
-}
-
-fn network(text: &str) -> Option<Network> {
-    match text {
-        "off" => Some(Network::Off),
-        "alone" => Some(Network::Alone),
-        "slow" => Some(Network::Slow(Amount::milliseconds(100))),
-        _ => text.strip_prefix("slow:")?.parse().ok().map(Network::Slow),
-    }
-}
-
-fn listing(text: &str) -> Option<DirectoryOrder> {
-    match text {
-        "sorted" => Some(DirectoryOrder::Sorted),
-        "reversed" => Some(DirectoryOrder::Reversed),
-        "shuffled" => Some(DirectoryOrder::Shuffled(0)),
-        _ => text.strip_prefix("shuffled:")?.parse().ok().map(DirectoryOrder::Shuffled),
-    }
-}
-
-fn variable(text: &str) -> Option<Factor> {
-    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
-    let fits = !name.is_empty() && !text.contains('\0');
-    fits.then(|| Factor::Variable { name: name.to_owned(), value })
-}

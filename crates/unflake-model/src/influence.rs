@@ -2,25 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Factor, Layer, Rate};
+use crate::{Confidence, Factor, Layer, Rate};
 
 /// The influence of one factor, or of several that only act together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Influence {
-    /// The name of the factor; several are joined by `+`. `none`: no tried factor makes a difference.
+    /// The name of the factor; several are joined by `+`. `none`: no factor was found.
     pub kind: String,
+    pub confidence: Confidence,
     /// The settings that make the difference, beside the baseline.
     pub setting: Vec<Factor>,
     /// Whether the test fails under it. False: it fails at the baseline and passes under it.
     pub fails: bool,
     /// The threshold, where settings are ordered.
     pub threshold: Option<Threshold>,
-    /// The failure rate under it, in the confirmation runs.
+    /// The failure rate under it. Of a possible one in all runs, else in the alternating runs.
     pub rate: Rate,
-    /// The failure rate at the baseline, in the confirmation runs.
+    /// The failure rate at the baseline, in the same runs.
     pub baseline: Rate,
-    /// The p-value of the difference, corrected for all comparisons.
-    pub chance: f64,
+    /// The p-value of the difference. Of a possible one uncorrected, else corrected for all
+    /// comparisons.
+    pub p_value: f64,
     /// All trials, in the order of the plan. Only in the first finding of an experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<FactorTrial>,
@@ -64,7 +66,7 @@ pub struct FactorTrial {
     /// Runs with another outcome than the first, in per cent.
     pub false_positives: f64,
     /// The uncorrected p-value against the baseline. None for the baseline itself.
-    pub chance: Option<f64>,
+    pub p_value: Option<f64>,
     /// The duration of each run, and whether it failed.
     pub seconds: Vec<(f64, bool)>,
     /// Runs in which the test was skipped; they do not count.

@@ -11,11 +11,11 @@ mod cell;
 mod change;
 mod confidence;
 mod day;
-mod declared_factor;
 mod dependencies;
 mod divergence;
 mod event;
 mod factor;
+mod factor_declaration;
 mod factor_kind;
 mod finding;
 mod finding_id;
@@ -42,14 +42,15 @@ pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use confidence::Confidence;
 pub use day::Day;
-pub use declared_factor::{
-    DeclaredFactor, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames, declare_factors,
-};
 pub use dependencies::{Dependencies, Granularity};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
 pub use event::{Environment, Event, Problem, ProblemKind, Totals};
-pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
-pub use factor_kind::{BadFactor, FactorKind};
+pub use factor::Factor;
+pub use factor_declaration::{
+    FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, PlanContext, ProbeAnswer,
+    ProbeStep, ProbeTarget, ProbeVerdict, ProcessSetup, ProgramNames, ScaleShape,
+};
+pub use factor_kind::{BadFactor, FactorKind, declare_factors};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
     OrderKind, Repeats, Replay, Reproduction, Rung, Shows, TouchedPath, Verdict, VerdictKind,

@@ -36,7 +36,8 @@ const DAY: i64 = 24 * 60 * 60;
 const UNITS: [(char, i64); 5] = [('w', 7 * DAY), ('d', DAY), ('h', 60 * 60), ('m', 60), ('s', 1)];
 
 impl ClockSetting {
-    pub(crate) fn number(self) -> f64 {
+    /// Seconds since 1970-01-01 as if in UTC, or the seconds of a shift.
+    pub fn number(self) -> f64 {
         match self {
             Self::Shifted(seconds) => seconds as f64,
             Self::At(moment) => (moment.as_utc() - i64::from(moment.offset.unwrap_or(0))) as f64,
@@ -201,3 +202,6 @@ impl fmt::Display for Moment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tracing::debug;
-use unflake_model::FactorDeclaration;
+use unflake_model::{Factor, FactorDeclaration};
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::InjectedAgent;
@@ -77,6 +77,13 @@ impl Selection {
     /// The agents to inject. None of them: unflake drives the runner.
     pub fn agents(&self) -> Vec<InjectedAgent> {
         self.candidates.iter().filter_map(|runner| agent(*runner)).collect()
+    }
+
+    /// Worlds that differ in the seeds of the runner only. None: it has no seeds that can be set.
+    pub fn seed_worlds(&self, seeds: impl IntoIterator<Item = u32>) -> Vec<Vec<Factor>> {
+        let names: Vec<&str> = self.candidates.iter().flat_map(|runner| runner.profile().seeds).copied().collect();
+        let world = |seed: u32| names.iter().filter_map(|name| format!("{name}={seed}").parse().ok()).collect();
+        if names.is_empty() { Vec::new() } else { seeds.into_iter().map(world).collect() }
     }
 
     /// The first runner that the command may lead to.

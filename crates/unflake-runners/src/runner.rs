@@ -92,6 +92,8 @@ pub struct Profile {
     pub call_tables: &'static [CallTable],
     /// Factors that mean something in its language only.
     pub factors: &'static [&'static FactorDeclaration],
+    /// Those of them that are seeds, which a process draws once. Every new process draws the others.
+    pub seeds: &'static [&'static str],
     /// Beginnings of the names of its tools' environment variables: without them little works.
     pub variables: &'static [&'static str],
     /// Directories of its tools: what tests read there is no input of the project.
@@ -111,6 +113,7 @@ impl Profile {
         temporary_names: &[],
         call_tables: &[],
         factors: &[],
+        seeds: &[],
         variables: &[],
         tool_homes: &[],
     };

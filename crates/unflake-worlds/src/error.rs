@@ -14,19 +14,15 @@ pub struct WorldError {
 
 #[cfg(target_os = "linux")]
 impl WorldError {
-    pub(crate) fn set(factor: &Factor, why: impl Into<String>) -> Self {
-        Self { factor: Some(factor.clone()), why: why.into() }
-    }
-
     pub(crate) fn any(doing: &str) -> impl Fn(std::io::Error) -> Self {
-        move |error| Self { factor: None, why: format!("could not {doing}: {error}") }
+        move |error| Self { factor: None, why: format!("cannot {doing}: {error}") }
     }
 }
 
 impl fmt::Display for WorldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.factor {
-            Some(factor) => write!(f, "cannot set {} to {}: {}", factor.kind(), factor.setting(), self.why),
+            Some(factor) => write!(f, "cannot set {factor}: {}", self.why),
             None => f.write_str(&self.why),
         }
     }

@@ -59,9 +59,12 @@ pub(crate) struct NamedProgram {
 }
 
 impl NamedProgram {
-    /// None: there is no such program.
-    pub(crate) fn below(place: &Path, name: &str, names_of: fn(&Path) -> ProgramNames) -> io::Result<Option<Self>> {
-        let Some(program) = find(name) else { return Ok(None) };
+    pub(crate) fn exists(name: &str) -> bool {
+        find(name).is_some()
+    }
+
+    pub(crate) fn below(place: &Path, name: &str, names_of: fn(&Path) -> ProgramNames) -> io::Result<Self> {
+        let program = find(name).ok_or(io::ErrorKind::NotFound)?;
         let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
         let ProgramNames { names, variables } = names_of(&program);
         for name in names {
@@ -71,7 +74,7 @@ impl NamedProgram {
             fs::write(&script, format!("#!/bin/sh\nexec '{quoted}' \"$@\"\n"))?;
             fs::set_permissions(&script, Permissions::from_mode(0o755))?;
         }
-        Ok(Some(Self { place, variables }))
+        Ok(Self { place, variables })
     }
 
     pub(crate) fn variables(&self) -> Vec<Variable> {

@@ -1,5 +1,6 @@
 //! Worlds: processes with a chosen clock, seed, limit, network, load or home.
 //!
+//! [`factors()`] declares what can be set for every process.
 //! A [`World`] [prepares](World::prepare) a command, must live as long as the command runs, and reports
 //! afterwards which programs the preloaded shim [reached](World::reached). Deliberately absent: tests,
 //! runners, experiments, verdicts. Decisions are in `docs/design/worlds.md`.
@@ -9,6 +10,7 @@ mod clock;
 #[cfg(target_os = "linux")]
 mod elf_check;
 mod error;
+mod factors;
 #[cfg(target_os = "linux")]
 mod fresh_home;
 #[cfg(target_os = "linux")]
@@ -34,6 +36,7 @@ mod unsupported;
 mod world;
 
 pub use error::WorldError;
+pub use factors::{clock_changes, factors, judged, seeded};
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
 pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};

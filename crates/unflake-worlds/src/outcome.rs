@@ -46,9 +46,9 @@ impl fmt::Display for UnreachedReason {
             Self::Static => "is linked statically",
             Self::OtherLibrary => "uses another C library than glibc",
             Self::OtherMachine => "is for another kind of processor",
-            Self::Privileged => "runs with the rights of somebody else, so the system lets nothing be preloaded",
-            Self::Cleared => "was started without the environment variables that bring the shim in",
-            Self::OwnCalls => "is written in Go, which asks the system directly",
+            Self::Privileged => "runs as another user, so the system ignores preloaded libraries",
+            Self::Cleared => "was started without the environment variables that load the shim",
+            Self::OwnCalls => "is written in Go, which makes system calls without the C library",
         })
     }
 }

@@ -1,19 +1,20 @@
-//! Worlds as another room makes them: prepared commands, the switch for delays, what was reached.
+//! Worlds as other crates create them: prepared commands, delays, and reached processes.
 
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use unflake_model::Factor;
+use unflake_model::{Factor, declare_factors};
 use unflake_worlds::{ReachedPrograms, World};
 
 fn world(factors: &[&str]) -> World {
+    declare_factors(unflake_worlds::factors());
     let factors: Vec<Factor> = factors.iter().map(|factor| factor.parse().unwrap()).collect();
     World::new(&factors).unwrap()
 }
 
-fn told(under: &World, command: &[&str]) -> String {
+fn output(under: &World, command: &[&str]) -> String {
     let mut prepared = Command::new(command[0]);
     prepared.args(&command[1..]);
     under.prepare(&mut prepared);
@@ -21,21 +22,21 @@ fn told(under: &World, command: &[&str]) -> String {
 }
 
 #[test]
-fn every_command_starts_at_the_moment_asked_for() {
+fn every_command_starts_at_the_requested_moment() {
     let under = world(&["date=2027-01-30T23:59:50Z", "time-zone=UTC"]);
     for _ in 0..2 {
-        assert_eq!(told(&under, &["date", "+%F %H:%M"]), "2027-01-30 23:59");
+        assert_eq!(output(&under, &["date", "+%F %H:%M"]), "2027-01-30 23:59");
         std::thread::sleep(Duration::from_millis(300));
     }
 }
 
 #[test]
-fn what_was_reached_is_counted() {
+fn reached_processes_are_counted() {
     let under = world(&["date=+1d"]);
     assert_eq!(under.reached(), Some(ReachedPrograms::default()));
-    told(&under, &["sh", "-c", "date; date"]);
+    output(&under, &["sh", "-c", "date; date"]);
     assert_eq!(under.reached(), Some(ReachedPrograms { processes: 3, ..ReachedPrograms::default() }));
-    assert_eq!(world(&["load=1"]).reached(), None, "nothing needs to be reached for load");
+    assert_eq!(world(&["load=1"]).reached(), None, "load needs no shim");
     assert!(world(&[]).reached().is_some(), "the world without factors has the shim");
 }
 
@@ -45,7 +46,7 @@ fn delays_are_made_while_they_are_armed() {
     let under = world(&["delays=2s/1@1"]);
     let takes = || {
         let began = Instant::now();
-        told(&under, &["sleep", "0"]);
+        output(&under, &["sleep", "0"]);
         began.elapsed()
     };
     let off = takes();
@@ -58,9 +59,9 @@ fn delays_are_made_while_they_are_armed() {
 }
 
 #[test]
-fn what_holds_only_where_the_shim_is_can_be_told() {
+fn factors_that_need_the_shim_are_known() {
     let under = world(&["date=+1d", "load=1", "network=off", "variable=A=b"]);
-    let by_shim: Vec<String> = under.by_shim().map(ToString::to_string).collect();
+    let by_shim: Vec<String> = under.by_shim().iter().map(ToString::to_string).collect();
     assert_eq!(by_shim, ["date=+1d", "network=off"]);
     assert!(under.variables().contains(&("A".to_owned(), Some("b".to_owned()))));
 }

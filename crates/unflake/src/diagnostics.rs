@@ -150,6 +150,7 @@ fn reason(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Suite => "the user's suite in the runner's order, with immediate reruns of failures",
         Purpose::AtEnd => "rerun failures after the suite, in the same process: does the failure persist",
+        Purpose::OtherSeeds => "rerun failures in new processes with other seeds: does a seed decide",
         Purpose::Fresh => "rerun failures in a fresh environment: do they depend on earlier tests",
         Purpose::Again => "repeat what ran in one process in a new one, to reach the same state",
         Purpose::Stress => "run copies of a test at the same time until one fails",

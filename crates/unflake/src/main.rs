@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     if let Some(code) = unflake_runners::run_as_shim() {
         return code;
     }
-    unflake_model::declare_factors(unflake_runners::factors());
+    commands::under::declare_all();
     let cli = Cli::parse();
     match cli.command {
         // Child processes of unflake: their standard error belongs to the test runner, so they

@@ -1,4 +1,4 @@
-//! What an experiment found, for the terminal.
+//! Findings of an experiment, for the terminal.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,15 @@ use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
 
-/// What is to be shown of an experiment.
 pub struct ExperimentReport<'a> {
     /// All with [`Detail::Factor`]; the first has the plan.
     pub findings: &'a [Finding],
-    /// Commands with which it fails most often, and least.
+    /// Commands with which it fails most and least often.
     pub fails_by: Option<&'a str>,
     pub passes_by: Option<&'a str>,
     pub seconds: f64,
+    /// The time budget in seconds. None: unlimited.
+    pub budget: Option<f64>,
     /// Where the full report was written.
     pub page: Option<&'a str>,
 }
@@ -24,9 +25,9 @@ pub struct ExperimentReport<'a> {
 /// Columns of the name of a world.
 const NAME: usize = 44;
 const LABEL: usize = 17;
-/// So many of what was not tried for one reason are named.
+/// This many factors that were not tried for one reason are named.
 const NAMED: usize = 4;
-/// A difference at the baseline that is less likely than this by chance is marked.
+/// Worlds whose p-value is below this are marked.
 const MARKED: f64 = 0.01;
 
 impl<'a> ExperimentReport<'a> {
@@ -38,15 +39,15 @@ impl<'a> ExperimentReport<'a> {
     }
 }
 
-/// Writes the answer and the table. `quiet` leaves out everything but the answer.
-pub fn factors(told: &ExperimentReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
-    let Some((first, whole)) = told.influences().next() else { return Ok(()) };
+/// Writes the findings and the table of worlds. `quiet`: only the findings.
+pub fn factors(report: &ExperimentReport, look: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some((first, whole)) = report.influences().next() else { return Ok(()) };
     let page = &mut TermWriter::new(*look, out);
     page.prose(2, Tone::Usual, &one_line(first.test.as_str()))?;
-    for (finding, _) in told.influences() {
+    for (finding, _) in report.influences() {
         page.prose(2, Tone::Bold, &format!("{}.", capital(&one_line(&finding.sentence))))?;
     }
-    if let Some(rest) = rest(told) {
+    if let Some(rest) = rest(report) {
         page.prose(2, Tone::Usual, &rest)?;
     }
     if quiet {
@@ -58,48 +59,57 @@ pub fn factors(told: &ExperimentReport, look: &TerminalStyle, quiet: bool, out: 
     for line in untried(&whole.untried) {
         label(page, "not tried", &line)?;
     }
-    for (finding, _) in told.influences() {
+    for (finding, _) in report.influences() {
         if let Some(command) = finding.command() {
-            label(page, "see it yourself", &one_line(command))?;
+            label(page, "reproduce", &one_line(command))?;
         }
     }
-    if let Some(command) = told.fails_by.filter(|_| whole.kind != "none") {
+    if let Some(command) = report.fails_by.filter(|_| whole.kind != "none") {
         label(page, "fails most with", &one_line(command))?;
     }
-    if let Some(command) = told.passes_by.filter(|_| whole.kind != "none") {
+    if let Some(command) = report.passes_by.filter(|_| whole.kind != "none") {
         label(page, "fails least with", &one_line(command))?;
     }
     page.blank()?;
-    let mut counts = vec![format::count(whole.runs as usize, "run"), format::duration(told.seconds)];
-    counts.extend(told.page.map(|path| format!("full report: {}", one_line(path))));
+    let mut counts = vec![format::count(whole.runs as usize, "run"), time(report)];
+    counts.extend(report.page.map(|path| format!("full report: {}", one_line(path))));
     let separator = look.sign(" · ").trim_end();
     let last = counts.len() - 1;
     counts[..last].iter_mut().for_each(|count| count.push_str(separator));
     page.words(2, Tone::Usual, counts.iter().map(String::as_str))
 }
 
-/// What was tried and made no difference.
-pub(crate) fn rest(told: &ExperimentReport) -> Option<String> {
-    let (_, whole) = told.influences().next()?;
-    let blamed: Vec<FactorKind> =
-        told.influences().flat_map(|(_, influence)| influence.setting.iter().map(Factor::kind)).collect();
-    let mut others: Vec<FactorKind> = (whole.plan.iter())
-        .filter(|tried| tried.rate.of > 0)
-        .flat_map(|tried| tried.factors.iter().map(Factor::kind))
-        .filter(|kind| !blamed.contains(kind))
-        .collect();
+pub(crate) fn time(report: &ExperimentReport) -> String {
+    let used = format::duration(report.seconds);
+    report.budget.map_or(used.clone(), |budget| format!("{used} of {}", format::duration(budget)))
+}
+
+/// The factors that were tried and are in no finding. Where the baseline fails, their effect is
+/// unknown.
+pub(crate) fn rest(report: &ExperimentReport) -> Option<String> {
+    let (_, whole) = report.influences().next()?;
+    let found: Vec<FactorKind> =
+        report.influences().flat_map(|(_, influence)| influence.setting.iter().map(Factor::kind)).collect();
+    let trials = whole.plan.iter().filter(|trial| trial.rate.of > 0);
+    let mut others: Vec<FactorKind> =
+        trials.flat_map(|trial| trial.factors.iter().map(Factor::kind)).filter(|kind| !found.contains(kind)).collect();
     others.sort();
     others.dedup();
-    let names: Vec<&str> = others.iter().map(|kind| kind.title()).collect();
+    let names: Vec<&str> = others.iter().map(|kind| kind.title).collect();
     let (last, before) = names.split_last()?;
     let all = if before.is_empty() { (*last).to_owned() } else { format!("{} and {last}", before.join(", ")) };
-    Some(match blamed.is_empty() {
-        true => format!("Tried were {all}."),
-        false => format!("Nothing else matters: {all} made no difference beyond chance."),
+    let baseline = whole.plan.iter().find(|trial| trial.name == "baseline").map(|trial| trial.rate);
+    Some(match baseline {
+        Some(rate) if rate.seen > 0 => format!(
+            "The baseline failed {} of {} runs, so whether other factors make it fail cannot be determined: {all}.",
+            rate.seen, rate.of
+        ),
+        _ if found.is_empty() => format!("Tried: {all}."),
+        _ => format!("No difference found with {all}."),
     })
 }
 
-/// What could not be tried, by the reason.
+/// What could not be tried, by reason.
 fn untried(all: &[UntriedFactor]) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for UntriedFactor { name, why } in all {
@@ -121,31 +131,31 @@ fn untried(all: &[UntriedFactor]) -> Vec<String> {
 
 fn table(page: &mut TermWriter, plan: &[FactorTrial]) -> io::Result<()> {
     let look = page.style;
-    let name = |tried: &FactorTrial| keep_start(&one_line(&tried.name), NAME, look.sign("…")).into_owned();
-    let columns = plan.iter().map(|tried| width(&name(tried))).max().unwrap_or(0).max(8);
+    let name = |trial: &FactorTrial| keep_start(&one_line(&trial.name), NAME, look.sign("…")).into_owned();
+    let columns = plan.iter().map(|trial| width(&name(trial))).max().unwrap_or(0).max(8);
     let head = format!(
         "  {:<columns$}  {:>9}  {:>10}  {:>7}  {:>5}  {:>6}  {:>8}  {:>8}",
-        "world", "failed", "95 %", "entropy", "range", "FP", "chance", "time"
+        "world", "failed", "95 % CI", "entropy", "range", "FP", "p", "time"
     );
-    let layers = plan.first().map_or(&[][..], |tried| &tried.layers);
+    let layers = plan.first().map_or(&[][..], |trial| &trial.layers);
     let layers: String =
         layers.iter().map(|one| format!("  {:>14}", format!("{} H, range", one.layer.word()))).collect();
     page.line(&[(Tone::Faint, &(head + &layers))])?;
-    for tried in plan {
-        let name = name(tried);
+    for trial in plan {
+        let name = name(trial);
         let gap = " ".repeat(columns - width(&name));
-        let failed = format!("{} of {}", tried.rate.seen, tried.rate.of);
-        let chance = tried.chance.map_or("-".to_owned(), chance);
+        let failed = format!("{} of {}", trial.rate.seen, trial.rate.of);
         let text = format!(
-            "  {failed:>9}  {:>10}  {:>7.2}  {:>5}  {:>4.0} %  {chance:>8}  {:>8}",
-            interval(&tried.rate),
-            tried.entropy,
-            tried.range,
-            tried.false_positives,
-            format::duration(median(tried)),
+            "  {failed:>9}  {:>10}  {:>7.2}  {:>5}  {:>4.0} %  {:>8}  {:>8}",
+            interval(&trial.rate),
+            trial.entropy,
+            trial.range,
+            trial.false_positives,
+            trial.p_value.map_or("-".to_owned(), p_value),
+            format::duration(median(trial)),
         );
-        let text = text + &tried.layers.iter().map(at_layer).collect::<String>();
-        let tone = if tried.chance.is_some_and(|chance| chance < MARKED) { Tone::Odd } else { Tone::Usual };
+        let text = text + &trial.layers.iter().map(at_layer).collect::<String>();
+        let tone = if trial.p_value.is_some_and(|p_value| p_value < MARKED) { Tone::Odd } else { Tone::Usual };
         page.line(&[(Tone::Usual, "  "), (tone, &name), (Tone::Usual, &gap), (Tone::Usual, &text)])?;
     }
     Ok(())
@@ -160,12 +170,12 @@ pub(crate) fn interval(rate: &Rate) -> String {
     format!("{:.0}-{:.0} %", rate.low * 100.0, rate.high * 100.0)
 }
 
-pub(crate) fn chance(chance: f64) -> String {
-    if chance < 0.001 { "< 0.001".to_owned() } else { format!("{chance:.3}") }
+pub(crate) fn p_value(p_value: f64) -> String {
+    if p_value < 0.001 { "< 0.001".to_owned() } else { format!("{p_value:.3}") }
 }
 
-fn median(tried: &FactorTrial) -> f64 {
-    let mut times: Vec<f64> = tried.seconds.iter().map(|(seconds, _)| *seconds).collect();
+fn median(trial: &FactorTrial) -> f64 {
+    let mut times: Vec<f64> = trial.seconds.iter().map(|(seconds, _)| *seconds).collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }

@@ -58,6 +58,7 @@ impl HistoryRow<'_> {
             (Purpose::State, _) => format!("in a search for state{after}"),
             (Purpose::Base, _) => "at the base".to_owned(),
             (Purpose::Factor, _) => "under other circumstances".to_owned(),
+            (Purpose::OtherSeeds, _) => "new process with other seeds".to_owned(),
             (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),
             (Purpose::Fresh, _) => format!("again in the fresh {}", self.origin.word()),
         }

@@ -3,20 +3,26 @@
 use insta::assert_snapshot;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use unflake_model::{Detail, Factor, FactorTrial, Finding, Influence, Rate, Reproduction, Threshold, UntriedFactor};
+use unflake_model::{
+    Confidence, Detail, Factor, FactorTrial, Finding, Influence, Rate, Reproduction, Threshold, UntriedFactor,
+};
 use unflake_report::{ExperimentReport, TerminalStyle, factors, factors_page};
 
 use crate::samples::{ASCII, NARROW, WIDE};
 
 fn set(words: &str) -> Vec<Factor> {
-    words.split_whitespace().map(|word| word.parse().unwrap()).collect()
+    let factor = |word: &str| {
+        let (factor, setting) = word.split_once('=').unwrap();
+        serde_json::from_value(serde_json::json!({ "factor": factor, "setting": setting })).unwrap()
+    };
+    words.split_whitespace().map(factor).collect()
 }
 
 fn rate(seen: u32, of: u32, low: f64, high: f64) -> Rate {
     Rate { seen, of, low, high }
 }
 
-fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> FactorTrial {
+fn trial(name: &str, words: &str, rate: Rate, p_value: Option<f64>) -> FactorTrial {
     let seconds = (0..rate.of).map(|run| (0.01 + f64::from(run) * 0.004, run < rate.seen)).collect();
     let (entropy, range, false_positives) = (0.0, 0, 0.0);
     let factors = set(words);
@@ -27,7 +33,7 @@ fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> FactorTria
         entropy,
         range,
         false_positives,
-        chance,
+        p_value,
         seconds,
         skipped: 0,
         layers: Vec::new(),
@@ -37,6 +43,7 @@ fn tried(name: &str, words: &str, rate: Rate, chance: Option<f64>) -> FactorTria
 fn leap_day() -> Finding {
     let influence = Influence {
         kind: "date".to_owned(),
+        confidence: Confidence::Proven,
         setting: set("date=2028-02-29"),
         fails: true,
         threshold: Some(Threshold {
@@ -48,15 +55,15 @@ fn leap_day() -> Finding {
         }),
         rate: rate(6, 6, 0.61, 1.0),
         baseline: rate(0, 6, 0.0, 0.39),
-        chance: 0.0032,
+        p_value: 0.0032,
         plan: vec![
-            tried("baseline", "", rate(0, 16, 0.0, 0.19), None),
-            tried("uncontrolled", "", rate(0, 10, 0.0, 0.28), Some(1.0)),
-            tried("date=2028-02-29", "date=2028-02-29", rate(14, 14, 0.78, 1.0), Some(0.000_000_1)),
-            tried("time-zone=Asia/Kolkata", "time-zone=Asia/Kolkata", rate(0, 3, 0.0, 0.56), Some(1.0)),
-            tried("load=16", "load=16", rate(1, 8, 0.02, 0.47), Some(0.33)),
+            trial("baseline", "", rate(0, 16, 0.0, 0.19), None),
+            trial("uncontrolled", "", rate(0, 10, 0.0, 0.28), Some(1.0)),
+            trial("date=2028-02-29", "date=2028-02-29", rate(14, 14, 0.78, 1.0), Some(0.000_000_1)),
+            trial("time-zone=Asia/Kolkata", "time-zone=Asia/Kolkata", rate(0, 3, 0.0, 0.56), Some(1.0)),
+            trial("load=16", "load=16", rate(1, 8, 0.02, 0.47), Some(0.33)),
         ],
-        untried: vec![UntriedFactor { name: "cores".to_owned(), why: "there is a single core anyway".to_owned() }],
+        untried: vec![UntriedFactor { name: "cores".to_owned(), why: "the machine has a single core".to_owned() }],
         worst: set("date=2028-02-29 time-zone=UTC"),
         best: set("date=2026-11-15 time-zone=UTC"),
         runs: 169,
@@ -64,7 +71,9 @@ fn leap_day() -> Finding {
     Finding {
         test: "tests/test_invoice.py::test_due".into(),
         detail: Detail::Factor(Box::new(influence)),
-        sentence: "fails on 29 February (6 of 6 runs), and otherwise passes (6 of 6)".to_owned(),
+        sentence:
+            "fails on 29 February (proven: 6 of 6 runs, 0 of 6 at the baseline; passed on the 6 other dates tried)"
+                .to_owned(),
         reproduce: vec![Reproduction::fails(
             "unflake under --date=2028-02-29 -- pytest tests/test_invoice.py::test_due",
         )],
@@ -72,30 +81,31 @@ fn leap_day() -> Finding {
     }
 }
 
-fn told(findings: &[Finding]) -> ExperimentReport<'_> {
+fn report(findings: &[Finding]) -> ExperimentReport<'_> {
     ExperimentReport {
         findings,
         fails_by: Some("unflake under --date=2028-02-29 --time-zone=UTC -- pytest t"),
         passes_by: Some("unflake under --date=2026-11-15 --time-zone=UTC -- pytest t"),
         seconds: 31.2,
+        budget: Some(600.0),
         page: Some(".unflake/reports/test_due.factors.html"),
     }
 }
 
 fn terminal(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let mut out = Vec::new();
-    factors(&told(findings), style, quiet, &mut out).unwrap();
+    factors(&report(findings), style, quiet, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn page(findings: &[Finding]) -> String {
     let mut out = Vec::new();
-    factors_page(&told(findings), &mut out).unwrap();
+    factors_page(&report(findings), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn a_date_that_decides() {
+fn a_decisive_date() {
     assert_snapshot!(terminal(&[leap_day()], &WIDE, false));
     assert_snapshot!(terminal(&[leap_day()], &NARROW, false));
     assert_snapshot!(terminal(&[leap_day()], &WIDE, true));
@@ -103,10 +113,9 @@ fn a_date_that_decides() {
 }
 
 #[test]
-fn nothing_that_matters() {
+fn no_factor_found() {
     let mut finding = leap_day();
-    finding.sentence =
-        "no factor tried makes a difference (3 factors, 51 runs; failed 0 of 16 times at the baseline)".to_owned();
+    finding.sentence = "no factor found: passed all runs (3 factors, 5 worlds, 51 runs)".to_owned();
     finding.reproduce.clear();
     if let Detail::Factor(influence) = &mut finding.detail {
         (influence.kind, influence.setting, influence.threshold) = ("none".to_owned(), Vec::new(), None);
@@ -136,4 +145,17 @@ fn the_page_is_well_formed_and_harmless() {
         }
     }
     assert_eq!((depth, boxes), (0, 5), "a box plot for each world");
+}
+
+#[test]
+fn a_failing_baseline_hides_other_factors() {
+    let mut finding = leap_day();
+    if let Detail::Factor(influence) = &mut finding.detail {
+        influence.plan[0].rate = rate(16, 16, 0.81, 1.0);
+    }
+    let printed = terminal(&[finding], &WIDE, true);
+    assert!(
+        printed.contains("The baseline failed 16 of 16 runs, so whether other factors make it fail cannot"),
+        "{printed}"
+    );
 }

@@ -156,6 +156,7 @@ pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence:
         never_excuse: None,
         confirmed: None,
         not_rerun: None,
+        other_seeds_failed: 0,
     };
     Finding {
         test: TestId::new(id),

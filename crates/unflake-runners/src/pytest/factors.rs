@@ -3,73 +3,108 @@
 use std::path::Path;
 use std::process::Command;
 
-use unflake_model::{Amount, FactorDeclaration, FactorEffect, FactorPhrase, FactorScale, ProgramNames};
+use unflake_model::{
+    Amount, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, PlanContext,
+    ProbeStep, ProbeVerdict, ProgramNames, ScaleShape,
+};
+use unflake_worlds::{judged, seeded};
 
 pub(super) static FACTORS: [&FactorDeclaration; 3] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL];
 
 /// Why these factors are not tried with other languages.
-const PYTHON_ONLY: &str = "it is a matter of Python";
+const PYTHON_ONLY: Option<&str> = Some("it applies to Python only");
 
 static HASH_SEED: FactorDeclaration = FactorDeclaration {
     name: "hash-seed",
     title: "hash seed",
-    settings: "a number up to 4294967295",
+    plural: "hash seeds",
+    syntax: "a number up to 4294967295",
     parse: |setting| setting.parse::<u32>().ok().map(|seed| seed.to_string()),
-    scale: None,
-    works_in_time: false,
-    phrase: FactorPhrase::Seeds,
-    effect: FactorEffect::Variables(|seed| {
-        vec![("PYTHONHASHSEED", seed.to_owned()), ("PERL_HASH_SEED", seed.to_owned())]
+    effect: FactorEffect::Process(|seed, setup| {
+        let names = ["PYTHONHASHSEED", "PERL_HASH_SEED"];
+        setup.variables.extend(names.map(|name| (name.to_owned(), Some(seed.to_owned()))));
+        Ok(())
     }),
-    baseline: Some("0"),
-    plan: |_| Ok(["1", "2", "3"].map(str::to_owned).into()),
-    elsewhere: PYTHON_ONLY,
-    unaffected: "",
+    family: "seeds",
+    baseline: |_| Some("0".to_owned()),
+    plan: |_| ["1", "2", "3"].into(),
+    agent_only: PYTHON_ONLY,
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("hash", seed)).into()),
+        judge: seeded,
+    }],
+    ..FactorDeclaration::EMPTY
 };
 
 static INTERPRETER: FactorDeclaration = FactorDeclaration {
     name: "interpreter",
     title: "interpreter version",
-    settings: "its name or path: `python3.12`",
+    plural: "interpreters",
+    syntax: "its name or path: `python3.12`",
     parse: |setting| {
         let fits = !setting.is_empty() && !setting.starts_with('-') && !setting.chars().any(char::is_control);
         fits.then(|| setting.to_owned())
     },
-    scale: None,
-    works_in_time: false,
     phrase: FactorPhrase::When(|setting, _| format!("with {setting}")),
-    effect: FactorEffect::Program(usual_names),
-    baseline: None,
+    effect: FactorEffect::Process(|setting, setup| {
+        setup.programs.push((setting.to_owned(), usual_names));
+        Ok(())
+    }),
     plan: other_interpreters,
-    elsewhere: PYTHON_ONLY,
-    unaffected: "",
+    agent_only: PYTHON_ONLY,
+    probes: &[FactorProbe {
+        label: "",
+        steps: |target| {
+            let name = target.interpreter.ok_or("it has no interpreter")?;
+            Ok(vec![ProbeStep::under("path", name)])
+        },
+        judge: |answers| match &answers[0].text {
+            Ok(path) => ProbeVerdict::yes_if(path.contains("unflake-interpreter-"), || format!("it runs {path}")),
+            Err(why) => ProbeVerdict::Unavailable(why.clone()),
+        },
+    }],
+    ..FactorDeclaration::EMPTY
 };
 
 static SWITCH_INTERVAL: FactorDeclaration = FactorDeclaration {
     name: "switch-interval",
     title: "switch interval",
-    settings: "how long a thread of Python goes on: `1us`",
+    plural: "switch intervals",
+    syntax: "how long a Python thread runs before another may: `10us`",
     parse: |setting| setting.parse::<Amount>().ok().map(|interval| interval.to_string()),
     scale: Some(FactorScale {
         number: |setting| setting.parse::<Amount>().ok().map(Amount::seconds),
-        setting: |seconds| format!("{}us", (seconds * 1e6).round()),
+        with_number: |_, seconds| Some(format!("{}us", (seconds * 1e6).round())),
+        shape: ScaleShape::Amount { grows: |_| false, whole: false },
     }),
-    works_in_time: true,
+    timing: true,
     phrase: FactorPhrase::When(|setting, threshold| {
-        let or_sooner = if threshold { " or sooner" } else { "" };
-        format!("when threads take turns every {setting}{or_sooner}")
+        let or_less = if threshold { " or less" } else { "" };
+        format!("when threads switch every {setting}{or_less}")
     }),
-    effect: FactorEffect::Shim(|setting| {
+    effect: FactorEffect::Process(|setting, setup| {
         let interval = setting.parse::<Amount>().map_or(0, Amount::microseconds);
-        format!("turns={interval}")
+        setup.shim.push(format!("turns={interval}"));
+        Ok(())
     }),
-    baseline: None,
-    plan: |_| Ok(vec!["10us".to_owned()]),
-    elsewhere: PYTHON_ONLY,
-    unaffected: "no Python had a second thread",
+    plan: |_| ["10us"].into(),
+    agent_only: PYTHON_ONLY,
+    unaffected: "no Python process had a second thread",
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(vec![ProbeStep::under("turns", "20us")]),
+        judge: |answers| {
+            judged(answers, |texts| match texts[0] {
+                "nothing" => ProbeVerdict::Unavailable("it applies to Python only".to_owned()),
+                turns => ProbeVerdict::yes_if(turns == "20", || format!("its threads switch every {turns} us, not 20")),
+            })
+        },
+    }],
+    ..FactorDeclaration::EMPTY
 };
 
-/// `python3.12` is called `python` and `python3`; `…/bin/java` belongs to the directory above `bin`.
+/// `python3.12` gets the names `python` and `python3`; `…/bin/java` also sets `JAVA_HOME`.
 fn usual_names(program: &Path) -> ProgramNames {
     let own = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let family = own.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -84,17 +119,20 @@ fn usual_names(program: &Path) -> ProgramNames {
 }
 
 /// Other interpreters with pytest, where the command calls one by its usual name.
-fn other_interpreters(command: &[String]) -> Result<Vec<String>, String> {
-    if !command.first().is_some_and(|word| word == "python" || word == "python3") {
-        return Err("the command does not begin with `python` or `python3`, so it has its own".to_owned());
-    }
+fn other_interpreters(context: &PlanContext) -> FactorPlan {
+    let missing = |why: &str| FactorPlan { settings: Vec::new(), missing: Some(why.to_owned()) };
+    let Some(own) = context.command.first().filter(|word| ["python", "python3"].contains(&word.as_str())) else {
+        return missing("the command does not start with `python` or `python3`, so its interpreter is fixed");
+    };
     let output = |program: &str, script: &str| {
         let output = Command::new(program).args(["-c", script]).output().ok().filter(|output| output.status.success());
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let version = "import sys; print('%d.%d' % sys.version_info[:2])";
-    let own = output(&command[0], version).unwrap_or_default();
-    let others = (8..16).map(|minor| format!("python3.{minor}")).filter(|name| !name.ends_with(&format!("on{own}")));
-    let with_pytest: Vec<String> = others.filter(|name| output(name, "import pytest").is_some()).collect();
-    if with_pytest.is_empty() { Err("no other interpreter here has pytest".to_owned()) } else { Ok(with_pytest) }
+    let version = output(own, "import sys; print('%d.%d' % sys.version_info[:2])").unwrap_or_default();
+    let names = (8..16).map(|minor| format!("python3.{minor}")).filter(|name| !name.ends_with(&format!("on{version}")));
+    let settings: Vec<String> = names.filter(|name| output(name, "import pytest").is_some()).collect();
+    match settings.is_empty() {
+        true => missing("no other installed interpreter has pytest"),
+        false => FactorPlan { settings, missing: None },
+    }
 }

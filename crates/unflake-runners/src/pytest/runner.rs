@@ -102,6 +102,7 @@ static PROFILE: Profile = Profile {
         pattern: r#"pytest-of-[^/\s'"]+/pytest-(?:\d+|current)"#,
     }],
     factors: &FACTORS,
+    seeds: &["hash-seed"],
     variables: &["PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA"],
     ..Profile::EMPTY
 };

@@ -1,90 +1,93 @@
-//! What controls a test: one factor of its world after the other is set otherwise than at a controlled baseline, as in Table 4.2 of
-//! Gao's dissertation; then several together; and where settings can be more or less, from where on.
+//! Which factor makes a test fail: one factor after the other is changed against a controlled
+//! baseline, as in Table 4.2 of Gao's dissertation, then several together.
 //!
-//! What looks different in a few runs is a suspicion. It counts only if it holds in runs that are made to make sure, in turns with
-//! as many of the baseline: so it does not matter how often, and for how many factors, one has looked before.
+//! Breadth first: one world for each factor, then the other settings. A difference in a few runs is
+//! a suspicion. It is confirmed in runs that alternate with the baseline, and only these count, so
+//! that it does not matter how many factors were screened.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use unflake_model::{
-    Attempt, Detail, Event, Factor, FactorKind, Finding, Isolation, Layer, Session, TestId, UntriedFactor,
+    Attempt, Confidence, Detail, Event, Factor, FactorEffect, FactorKind, FactorPhrase, Finding, Isolation, Layer,
+    Session, TestId, UntriedFactor,
 };
 
 use crate::environment::findings::findings;
 use crate::environment::threshold::{Edge, edge};
-use crate::environment::trials::{Bench, Book, Run, World, before, order_of};
+use crate::environment::trials::{TrialLog, TrialRun, TrialRunner, TrialWorld, order_of, tests_before};
 use crate::search::minimize::{self, Minimized, Oracle};
 use crate::search::scheduler::{Scheduler, SearchTask};
 use crate::search::select::select_tests;
 use crate::stats::failure_rate::{FailureCount, corrected, less_often, more_often};
 use crate::{Recordings, Technique};
 
-/// How often the baseline is run to begin with, and then once more; the uncontrolled world as often as both.
-const PART: u32 = 5;
-/// How often every other world is run first, those that task through time more often; and how often more where that looks different.
+/// Runs of the baseline at the start, and again with twice as many uncontrolled runs.
+const BASELINE_RUNS: u32 = 5;
+/// Runs of every other world at first: usually, of factors of timing, and with a process for each.
 const FIRST: u32 = 3;
-const FIRST_IN_TIME: u32 = 5;
-/// Where every run has a process to itself.
-const FIRST_DEAR: u32 = 1;
+const FIRST_TIMING: u32 = 5;
+const FIRST_PROCESS: u32 = 1;
+/// Additional runs where the first ones differ.
 const MORE: u32 = 5;
-/// A suspicion: so likely by chance at most, and the rates so far apart at least.
-const SUSPECT: f64 = 0.25;
-const APART: f64 = 0.2;
-/// How many runs, all together, the looks rest on in which a suspicion is made sure of; how many are made in turn.
+/// A suspicion: the largest p-value and the smallest difference of the failure rates.
+const SUSPECT_P: f64 = 0.25;
+const SUSPECT_DIFFERENCE: f64 = 0.2;
+/// Runs after which a suspicion is tested, and the runs of one turn between two worlds.
 const LOOKS: [u32; 3] = [6, 12, 24];
 const TURN: u32 = 3;
-/// All looks at all suspicions together may be wrong in so many experiments of those in which nothing matters.
-const WRONG: f64 = 0.04;
-/// In how many mixed worlds a combination is looked for, one after the other.
+/// A difference is likely below this p-value, corrected for looks and suspicions.
+const LIKELY: f64 = 0.01;
+/// Runs of worlds in which several factors are changed.
 const MIXED: u32 = 3;
+/// Where only uncontrolled runs fail: seeds of a factor that are tried, and how many at once.
+const MAX_SEEDS: u64 = 40;
+const SEEDS_AT_ONCE: usize = 5;
 
-/// An experiment as it is asked for.
 #[derive(Clone, Debug)]
 pub struct ExperimentConfig {
     /// The names of tests, or parts of them.
     pub names: Vec<String>,
-    /// Whether they are one thing together, which fails if one of them does. Otherwise there may be one only.
+    /// Whether they run as one, which fails if one of them does. Otherwise one test must match.
     pub together: bool,
     pub baseline: Vec<Factor>,
-    /// What is tried, each of one kind, beside the baseline.
+    /// Worlds to try, each with changes of one factor.
     pub plan: Vec<Vec<Factor>>,
-    /// Several kinds at once, tried where none of them alone makes a difference.
+    /// Changes of several factors, tried where none of them makes a difference alone.
     pub mixes: Vec<Vec<Factor>>,
     /// What cannot be tried, and why.
     pub untried: Vec<UntriedFactor>,
-    /// How many runs may be made.
-    pub runs: u32,
-    /// No run is begun after so many seconds.
+    pub max_runs: u32,
+    /// No run starts after this time.
     pub seconds: f64,
     pub fresh_by: Isolation,
-    /// Runs of an experiment that was stopped, with what was set in each.
+    /// Runs of an interrupted experiment, each with its factors.
     pub known: Vec<(Vec<Factor>, Attempt)>,
-    /// At which layers runs are looked at, beside how they end.
+    /// The layers at which runs are compared, besides their outcome.
     pub layers: Vec<Layer>,
 }
 
 pub struct Experiment {
-    asked: ExperimentConfig,
-    /// The tests that are meant.
+    config: ExperimentConfig,
+    /// The tests whose names match.
     pub matching: Vec<TestId>,
-    /// All, as the runner lists them.
+    /// All tests, as the runner lists them.
     tests: Vec<TestId>,
     task: Option<SearchTask>,
-    book: Rc<RefCell<Book>>,
-    outcome: Rc<RefCell<Outcome>>,
+    log: Rc<RefCell<TrialLog>>,
+    result: Rc<RefCell<ExperimentResult>>,
 }
 
-/// What is known in the end, or up to now.
+/// The result so far.
 #[derive(Default)]
-pub(crate) struct Outcome {
+pub(crate) struct ExperimentResult {
     pub(crate) effects: Vec<Effect>,
-    /// It was carried out to its end.
+    /// Whether the experiment ran to its end.
     pub(crate) complete: bool,
 }
 
-/// A difference that holds.
+/// A difference between a world and the baseline.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
     pub(crate) factors: Vec<Factor>,
@@ -92,61 +95,69 @@ pub(crate) struct Effect {
     pub(crate) fails: bool,
     pub(crate) there: FailureCount,
     pub(crate) baseline: FailureCount,
-    pub(crate) chance: f64,
+    pub(crate) p_value: f64,
+    pub(crate) confidence: Confidence,
     pub(crate) edge: Option<Edge>,
 }
 
 impl Experiment {
-    pub fn new(asked: ExperimentConfig) -> Self {
+    pub fn new(config: ExperimentConfig) -> Self {
         let (matching, tests, task) = (Vec::new(), Vec::new(), None);
-        Self { asked, matching, tests, task, book: Rc::default(), outcome: Rc::default() }
+        Self { config, matching, tests, task, log: Rc::default(), result: Rc::default() }
     }
 
-    /// How many runs were made, those of an earlier experiment that this one went on from among them.
+    /// The number of runs, including those of the interrupted experiment that it continues.
     pub fn runs(&self) -> u32 {
-        self.book.borrow().made
+        self.log.borrow().runs
     }
 
-    /// Why not even the baseline could be run.
-    pub fn cannot(&self) -> Option<String> {
-        self.book.borrow().row(&World::BASELINE).and_then(|row| row.cannot.clone())
+    /// Why the baseline could not be run.
+    pub fn baseline_error(&self) -> Option<String> {
+        self.log.borrow().world(&TrialWorld::BASELINE).and_then(|row| row.error.clone())
     }
 
-    fn begin(&mut self, tests: Vec<TestId>) {
-        self.matching = select_tests(&tests, &self.asked.names).tests;
+    fn start(&mut self, tests: Vec<TestId>) {
+        self.matching = select_tests(&tests, &self.config.names).tests;
         self.tests.clone_from(&tests);
-        if self.matching.is_empty() || self.matching.len() > 1 && !self.asked.together {
+        if self.matching.is_empty() || self.matching.len() > 1 && !self.config.together {
             return;
         }
-        let mut known: HashMap<Vec<Factor>, VecDeque<Run>> = HashMap::new();
-        for (factors, attempt) in &self.asked.known {
-            let failed = attempt.outcome.is_failure();
-            let told = failed || attempt.outcome.is_pass();
-            let failing = failed.then(|| attempt.test.clone()).into_iter().collect();
-            let run = Run { failed: told.then_some(failed), seconds: attempt.seconds, failing, attempts: Vec::new() };
-            known.entry(factors.clone()).or_default().push_back(run);
+        let mut known: HashMap<Vec<Factor>, VecDeque<TrialRun>> = HashMap::new();
+        for (factors, attempt) in &self.config.known {
+            known.entry(factors.clone()).or_default().push_back(known_run(attempt));
         }
-        let scheduler = Scheduler::new(Isolation::Fork, self.asked.seconds);
-        let bench = Bench {
+        let scheduler = Scheduler::new(Isolation::Fork, self.config.seconds);
+        let runner = TrialRunner {
             scheduler: scheduler.clone(),
-            book: self.book.clone(),
+            log: self.log.clone(),
             unit: self.matching.clone(),
             tests,
-            baseline: self.asked.baseline.clone(),
-            budget: self.asked.runs,
+            baseline: self.config.baseline.clone(),
+            max_runs: self.config.max_runs,
             known: RefCell::new(known),
-            anew: Cell::new(self.asked.fresh_by == Isolation::Process),
-            alone: Cell::new(false),
+            new_processes: Cell::new(self.config.fresh_by == Isolation::Process),
+            sequential: Cell::new(false),
         };
-        let (plan, mixes) = (self.asked.plan.clone(), self.asked.mixes.clone());
-        self.task = Some(SearchTask::new(scheduler, conduct(bench, plan, mixes, self.outcome.clone())));
+        let (plan, mixes) = (self.config.plan.clone(), self.config.mixes.clone());
+        self.task = Some(SearchTask::new(scheduler, conduct(runner, plan, mixes, self.result.clone())));
+    }
+}
+
+fn known_run(attempt: &Attempt) -> TrialRun {
+    let failed = attempt.outcome.is_failure();
+    TrialRun {
+        failed: (failed || attempt.outcome.is_pass()).then_some(failed),
+        crashed: matches!(attempt.outcome, unflake_model::Outcome::Crashed(_)),
+        seconds: attempt.seconds,
+        failing: failed.then(|| attempt.test.clone()).into_iter().collect(),
+        attempts: Vec::new(),
     }
 }
 
 impl Technique for Experiment {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, .. } = event {
-            self.begin(tests.iter().map(|test| test.id.clone()).collect());
+            self.start(tests.iter().map(|test| test.id.clone()).collect());
         }
         if let Some(task) = &mut self.task {
             task.observe(event);
@@ -158,175 +169,226 @@ impl Technique for Experiment {
     }
 
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
-        let mut found =
-            findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow(), recordings.layers);
+        let (log, result) = (self.log.borrow(), self.result.borrow());
+        let mut found = findings(&self.matching, &self.config, &log, &result, recordings.layers);
         for finding in &mut found {
             let Detail::Factor(influence) = &finding.detail else { continue };
             let Some(order) = order_of(&influence.setting) else { continue };
             for replay in &mut finding.replays {
-                replay.tests.splice(0..0, before(&self.tests, &self.matching, order));
+                replay.tests.splice(0..0, tests_before(&self.tests, &self.matching, order));
             }
         }
         found
     }
 }
 
-async fn conduct(bench: Bench, plan: Vec<Vec<Factor>>, mixes: Vec<Vec<Factor>>, outcome: Rc<RefCell<Outcome>>) {
-    begin(&bench).await;
-    if bench.failures(&World::BASELINE).runs == 0 {
+async fn conduct(
+    runner: TrialRunner,
+    plan: Vec<Vec<Factor>>,
+    mixes: Vec<Vec<Factor>>,
+    result: Rc<RefCell<ExperimentResult>>,
+) {
+    start_baseline(&runner).await;
+    if runner.failures(&TrialWorld::BASELINE).runs == 0 {
         return;
     }
-    let singles: Vec<World> = plan.into_iter().map(World::With).collect();
-    bench.alone.set(minds_itself(&bench, &singles).await);
-    bench.run(&[(World::BASELINE, PART), (World::Uncontrolled, 2 * PART)]).await;
-    screen(&bench, &singles).await;
-    let mut effects = make_sure(&bench, suspects(&bench, &singles)).await;
-    if effects.is_empty() && bench.failures(&World::BASELINE).share() < 0.5 {
-        let together = combinations(&bench, mixes).await;
-        effects = make_sure(&bench, together).await;
-        effects = without_bystanders(&bench, effects).await;
+    let worlds: Vec<TrialWorld> = plan.into_iter().map(TrialWorld::With).collect();
+    runner.sequential.set(conflicts_with_copies(&runner, &worlds).await);
+    runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS), (TrialWorld::Uncontrolled, 2 * BASELINE_RUNS)]).await;
+    let mut effects: Vec<Effect> = Vec::new();
+    for wave in waves(&worlds) {
+        screen(&runner, &wave).await;
+        let suspects = suspects(&runner, &wave, &effects);
+        effects.extend(confirm(&runner, suspects).await);
+        result.borrow_mut().effects.clone_from(&effects);
     }
-    outcome.borrow_mut().effects.clone_from(&effects);
+    if effects.is_empty() {
+        effects = failing_seeds(&runner, &worlds).await;
+    }
+    if effects.is_empty() && runner.failures(&TrialWorld::BASELINE).share() < 0.5 {
+        let combinations = combinations(&runner, mixes).await;
+        effects = confirm(&runner, combinations).await;
+        effects = without_bystanders(&runner, effects).await;
+    }
+    result.borrow_mut().effects.clone_from(&effects);
     for (at, effect) in effects.into_iter().enumerate() {
-        let effect = narrowed(&bench, effect).await;
-        outcome.borrow_mut().effects[at] = effect.clone();
-        let found = edge(&bench, &effect).await;
-        outcome.borrow_mut().effects[at].edge = found;
+        let effect = narrowed(&runner, effect).await;
+        result.borrow_mut().effects[at] = effect.clone();
+        let found = edge(&runner, &effect).await;
+        result.borrow_mut().effects[at].edge = found;
     }
-    outcome.borrow_mut().complete = !bench.is_over();
+    result.borrow_mut().complete = !runner.is_exhausted();
 }
 
-/// The baseline, with nobody beside it. Where runs of it differ that were copies of one process, what each draws by chance may be
-/// why; it is the same where each has a process from its beginning.
-async fn begin(bench: &Bench) {
-    bench.run(&[(World::BASELINE, PART)]).await;
-    if bench.failures(&World::BASELINE).is_mixed() && !bench.anew.get() {
-        let in_copies = bench.book.borrow().row(&World::BASELINE).cloned();
-        bench.forget(&World::BASELINE);
-        bench.anew.set(true);
-        bench.run(&[(World::BASELINE, PART)]).await;
-        if bench.failures(&World::BASELINE).is_mixed() {
-            // It is not that, so the cheaper way will do.
-            bench.anew.set(false);
-            bench.forget(&World::BASELINE);
-            bench.book.borrow_mut().rows.extend(in_copies);
+/// Runs the baseline, alone. Where forks of one process differ, their draws may be why; in a new
+/// process these follow from the seed.
+async fn start_baseline(runner: &TrialRunner) {
+    runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS)]).await;
+    if runner.failures(&TrialWorld::BASELINE).is_mixed() && !runner.new_processes.get() {
+        let in_forks = runner.log.borrow().world(&TrialWorld::BASELINE).cloned();
+        runner.forget(&TrialWorld::BASELINE);
+        runner.new_processes.set(true);
+        runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS)]).await;
+        if runner.failures(&TrialWorld::BASELINE).is_mixed() {
+            // That is not why, so the cheaper forks are as good.
+            runner.new_processes.set(false);
+            runner.forget(&TrialWorld::BASELINE);
+            runner.log.borrow_mut().worlds.extend(in_forks);
         }
     }
 }
 
-/// Whether it fails beside copies of itself. Then worlds may not be beside each other either.
-async fn minds_itself(bench: &Bench, singles: &[World]) -> bool {
-    let beside = singles.iter().filter(|world| world.kind() == Some(FactorKind::Beside));
-    let wanted: Vec<(World, u32)> = beside.map(|world| (world.clone(), 2 * PART)).collect();
-    let (found, usual) = (bench.run(&wanted).await, bench.failures(&World::BASELINE));
-    found.iter().any(|there| there.runs > 0 && there.share() > usual.share())
+/// Whether it fails while copies of it run. Then no two worlds may run at the same time either.
+async fn conflicts_with_copies(runner: &TrialRunner, worlds: &[TrialWorld]) -> bool {
+    let is_copies = |world: &&TrialWorld| world.kind().is_some_and(|kind| matches!(kind.effect, FactorEffect::Copies));
+    let wanted: Vec<(TrialWorld, u32)> =
+        worlds.iter().filter(is_copies).map(|world| (world.clone(), 2 * BASELINE_RUNS)).collect();
+    let (found, baseline) = (runner.run(&wanted).await, runner.failures(&TrialWorld::BASELINE));
+    found.iter().any(|there| there.runs > 0 && there.share() > baseline.share())
 }
 
-/// Every world of the plan a few times, and where that looks different a few times more.
-async fn screen(bench: &Bench, singles: &[World]) {
-    let first = |world: &World| match world.kind() {
-        Some(FactorKind::RandomSeed) => FIRST_DEAR,
-        _ if bench.anew.get() => FIRST_DEAR,
-        _ if world.differs_in().iter().any(works_in_time) => FIRST_IN_TIME,
+/// The first world of each factor, then all others.
+fn waves(worlds: &[TrialWorld]) -> [Vec<TrialWorld>; 2] {
+    let is_first = |at: usize| worlds[..at].iter().all(|before| before.kind() != worlds[at].kind());
+    let (first, rest): (Vec<usize>, Vec<usize>) = (0..worlds.len()).partition(|at| is_first(*at));
+    [first, rest].map(|wave| wave.into_iter().map(|at| worlds[at].clone()).collect())
+}
+
+/// Runs every world a few times, and those that look different a few times more.
+async fn screen(runner: &TrialRunner, worlds: &[TrialWorld]) {
+    let first_runs = |world: &TrialWorld| match world.kind() {
+        _ if runner.new_processes.get() => FIRST_PROCESS,
+        Some(kind) if kind.per_process => FIRST_PROCESS,
+        Some(kind) if kind.timing => FIRST_TIMING,
         _ => FIRST,
     };
-    let singles: Vec<&World> = singles.iter().filter(|world| bench.failures(world).runs == 0).collect();
-    let wanted: Vec<(World, u32)> = singles.iter().map(|world| ((*world).clone(), first(world))).collect();
-    bench.run(&wanted).await;
-    let usual = bench.failures(&World::BASELINE);
-    let looks_different = |world: &&&World| {
-        let there = bench.failures(world);
-        there.runs > 0 && (usual.is_mixed() || there.is_mixed() || (there.share() - usual.share()).abs() > 0.5)
+    let untried = worlds.iter().filter(|world| runner.failures(world).runs == 0);
+    let wanted: Vec<(TrialWorld, u32)> = untried.map(|world| (world.clone(), first_runs(world))).collect();
+    runner.run(&wanted).await;
+    runner.exclude_unusable(worlds).await;
+    let baseline = runner.failures(&TrialWorld::BASELINE);
+    let looks_different = |(world, _): &&(TrialWorld, u32)| {
+        let there = runner.failures(world);
+        let is_mixed = baseline.is_mixed() || there.is_mixed();
+        there.runs > 0 && (is_mixed || (there.share() - baseline.share()).abs() > 0.5)
     };
-    let wanted: Vec<(World, u32)> =
-        singles.iter().filter(looks_different).map(|world| ((*world).clone(), MORE)).collect();
-    bench.run(&wanted).await;
+    let wanted: Vec<(TrialWorld, u32)> =
+        wanted.iter().filter(looks_different).map(|(world, _)| (world.clone(), MORE)).collect();
+    runner.run(&wanted).await;
 }
 
-/// Whether what it does is a matter of how long things take, so that it need not do it every time.
-fn works_in_time(factor: &Factor) -> bool {
-    use FactorKind::{Beside, Cores, Declared, Delays, Load, Network, Speed};
-    match factor.kind() {
-        Declared(declared) => declared.works_in_time,
-        kind => matches!(kind, Beside | Cores | Delays | Load | Network | Speed),
-    }
-}
-
-/// Of each kind the world that differs most from the baseline, if that is more than a little.
-fn suspects(bench: &Bench, singles: &[World]) -> Vec<World> {
-    let usual = bench.failures(&World::BASELINE);
-    let mut best: Vec<(World, f64)> = Vec::new();
-    for world in singles {
-        let there = bench.failures(world);
-        let apart = (there.share() - usual.share()).abs();
-        let chance = more_often(there, usual).min(less_often(there, usual));
-        if there.runs == 0 || apart < APART || chance > SUSPECT {
+/// Of each factor without an effect so far the world that differs most from the baseline, if it
+/// differs enough.
+fn suspects(runner: &TrialRunner, worlds: &[TrialWorld], effects: &[Effect]) -> Vec<TrialWorld> {
+    let baseline = runner.failures(&TrialWorld::BASELINE);
+    let has_effect = |kind: Option<FactorKind>| {
+        effects.iter().flat_map(|effect| &effect.factors).any(|factor| Some(factor.kind()) == kind)
+    };
+    let mut best: Vec<(TrialWorld, f64)> = Vec::new();
+    for world in worlds.iter().filter(|world| !has_effect(world.kind())) {
+        let there = runner.failures(world);
+        let difference = (there.share() - baseline.share()).abs();
+        let p_value = more_often(there, baseline).min(less_often(there, baseline));
+        if there.runs == 0 || difference < SUSPECT_DIFFERENCE || p_value > SUSPECT_P {
             continue;
         }
         match best.iter_mut().find(|(known, _)| known.kind() == world.kind()) {
-            Some(known) if known.1 < apart => *known = (world.clone(), apart),
+            Some(known) if known.1 < difference => *known = (world.clone(), difference),
             Some(_) => {}
-            None => best.push((world.clone(), apart)),
+            None => best.push((world.clone(), difference)),
         }
     }
     best.into_iter().map(|(world, _)| world).collect()
 }
 
-/// Runs suspects and the baseline in turns, and keeps what differs by more than chance in these runs alone.
-async fn make_sure(bench: &Bench, suspects: Vec<World>) -> Vec<Effect> {
-    let usual = bench.failures(&World::BASELINE);
-    let directions: Vec<bool> = suspects.iter().map(|world| bench.failures(world).share() > usual.share()).collect();
+/// Alternates suspects with the baseline, and keeps those that differ in these runs alone.
+async fn confirm(runner: &TrialRunner, suspects: Vec<TrialWorld>) -> Vec<Effect> {
+    let in_forks = !runner.new_processes.get();
+    let per_process = |world: &TrialWorld| world.changes().iter().any(|factor| factor.kind().per_process);
+    // The baseline of a seed that applies to processes is the other seed, in a process too.
+    runner.new_processes.set(!in_forks || suspects.iter().any(per_process));
+    let usual = runner.failures(&TrialWorld::BASELINE);
+    let directions: Vec<bool> = suspects.iter().map(|world| runner.failures(world).share() > usual.share()).collect();
     let mut there = vec![FailureCount::default(); suspects.len()];
     let mut baseline = FailureCount::default();
-    let mut sure: Vec<Option<Effect>> = vec![None; suspects.len()];
+    let mut effects: Vec<Option<Effect>> = vec![None; suspects.len()];
     for look in LOOKS {
-        while baseline.runs < look && sure.iter().any(Option::is_none) {
-            let open = (0..suspects.len()).filter(|at| sure[*at].is_none());
-            let open: Vec<usize> = open.collect();
-            let worlds = [World::BASELINE].into_iter().chain(open.iter().map(|at| suspects[*at].clone()));
-            let turn: Vec<(World, u32)> = worlds.map(|world| (world, TURN)).collect();
-            let attempt = bench.run(&turn).await;
-            baseline = sum(baseline, attempt[0]);
-            for (at, attempt) in open.iter().zip(&attempt[1..]) {
-                there[*at] = sum(there[*at], *attempt);
+        while baseline.runs < look && effects.iter().any(Option::is_none) {
+            let open: Vec<usize> = (0..suspects.len()).filter(|at| effects[*at].is_none()).collect();
+            let worlds = [TrialWorld::BASELINE].into_iter().chain(open.iter().map(|at| suspects[*at].clone()));
+            let turn: Vec<(TrialWorld, u32)> = worlds.map(|world| (world, TURN)).collect();
+            let results = runner.run(&turn).await;
+            baseline = baseline + results[0];
+            for (at, result) in open.iter().zip(&results[1..]) {
+                there[*at] = there[*at] + *result;
             }
-            if attempt.iter().all(|attempt| attempt.runs == 0) || bench.is_over() {
+            if results.iter().all(|result| result.runs == 0) || runner.is_exhausted() {
                 break;
             }
         }
-        let chance = |at: usize| match directions[at] {
+        let p_value = |at: usize| match directions[at] {
             true => more_often(there[at], baseline),
             false => less_often(there[at], baseline),
         };
-        let chances: Vec<f64> = (0..suspects.len())
+        let all = 0..suspects.len();
+        let p_values: Vec<f64> = all
             .map(|at| {
-                sure[at].as_ref().map_or_else(|| (chance(at) * LOOKS.len() as f64).min(1.0), |known| known.chance)
+                let open = || (p_value(at) * LOOKS.len() as f64).min(1.0);
+                effects[at].as_ref().map_or_else(open, |known| known.p_value)
             })
             .collect();
-        for (at, chance) in corrected(&chances).into_iter().enumerate() {
-            if sure[at].is_none() && chance < WRONG {
-                sure[at] = Some(Effect {
-                    factors: suspects[at].differs_in().to_vec(),
-                    fails: directions[at],
-                    there: there[at],
-                    baseline,
-                    chance,
-                    edge: None,
-                });
+        for (at, p_value) in corrected(&p_values).into_iter().enumerate() {
+            let confidence = confidence(there[at], baseline, directions[at], p_value);
+            if let (None, Some(confidence)) = (&effects[at], confidence) {
+                let (factors, fails, there) = (suspects[at].changes().to_vec(), directions[at], there[at]);
+                effects[at] = Some(Effect { factors, fails, there, baseline, p_value, confidence, edge: None });
             }
         }
     }
-    sure.into_iter().flatten().collect()
+    runner.new_processes.set(!in_forks);
+    effects.into_iter().flatten().collect()
 }
 
-fn sum(one: FailureCount, other: FailureCount) -> FailureCount {
-    FailureCount::new(one.failed + other.failed, one.runs + other.runs)
+/// None: neither proven nor likely.
+fn confidence(there: FailureCount, baseline: FailureCount, fails: bool, p_value: f64) -> Option<Confidence> {
+    let (failing, passing) = if fails { (there, baseline) } else { (baseline, there) };
+    let decides = failing.failed == failing.runs && passing.failed == 0;
+    match () {
+        () if decides && there.runs.min(baseline.runs) >= LOOKS[0] => Some(Confidence::Proven),
+        () if p_value < LIKELY => Some(Confidence::Likely),
+        () => None,
+    }
 }
 
-/// Lists of factors that are tried for whether the test fails under all of them together.
+/// Where only uncontrolled runs fail, chance decides: tries more seeds until one fails.
+async fn failing_seeds(runner: &TrialRunner, worlds: &[TrialWorld]) -> Vec<Effect> {
+    let (baseline, uncontrolled) = (runner.failures(&TrialWorld::BASELINE), runner.failures(&TrialWorld::Uncontrolled));
+    if baseline.failed > 0 || uncontrolled.failed == 0 {
+        return Vec::new();
+    }
+    let mut kinds: Vec<FactorKind> = worlds.iter().filter_map(TrialWorld::kind).collect();
+    kinds.retain(|kind| matches!(kind.phrase, FactorPhrase::Seeds));
+    kinds.dedup();
+    let seeds = (1..=MAX_SEEDS).flat_map(|seed| kinds.iter().filter_map(move |kind| kind.set(&seed.to_string()).ok()));
+    let untried = seeds.map(|seed| TrialWorld::With(vec![seed])).filter(|world| !worlds.contains(world));
+    let untried: Vec<TrialWorld> = untried.collect();
+    for some in untried.chunks(SEEDS_AT_ONCE * kinds.len().max(1)) {
+        let wanted: Vec<(TrialWorld, u32)> = some.iter().map(|world| (world.clone(), FIRST_PROCESS)).collect();
+        let results = runner.run(&wanted).await;
+        let failing: Vec<TrialWorld> =
+            some.iter().zip(results).filter(|(_, result)| result.failed > 0).map(|(world, _)| world.clone()).collect();
+        let mut effects = confirm(runner, failing).await;
+        effects.dedup_by_key(|effect| effect.factors[0].kind());
+        if !effects.is_empty() || runner.is_exhausted() {
+            return effects;
+        }
+    }
+    Vec::new()
+}
+
+/// Tries whether the test fails, or passes, with all factors of a list changed.
 struct Together<'a> {
-    bench: &'a Bench,
-    /// Whether it is to fail.
+    runner: &'a TrialRunner,
     fails: bool,
 }
 
@@ -334,72 +396,72 @@ impl Oracle<Factor> for Together<'_> {
     const COST_GROWS: bool = false;
 
     async fn reproduces(&self, lists: Vec<(Vec<Factor>, usize)>) -> Vec<bool> {
-        let wanted: Vec<(World, u32)> = lists.into_iter().map(|(list, _)| (World::With(list), MIXED)).collect();
-        let missing: Vec<(World, u32)> =
-            wanted.iter().filter(|(world, _)| self.bench.failures(world).runs < MIXED).cloned().collect();
-        self.bench.run(&missing).await;
-        wanted.iter().map(|(world, _)| (self.bench.failures(world).share() > 0.5) == self.fails).collect()
+        let wanted: Vec<(TrialWorld, u32)> =
+            lists.into_iter().map(|(list, _)| (TrialWorld::With(list), MIXED)).collect();
+        let missing: Vec<(TrialWorld, u32)> =
+            wanted.iter().filter(|(world, _)| self.runner.failures(world).runs < MIXED).cloned().collect();
+        self.runner.run(&missing).await;
+        wanted.iter().map(|(world, _)| (self.runner.failures(world).share() > 0.5) == self.fails).collect()
     }
 
     fn out_of_time(&self) -> bool {
-        self.bench.is_over()
+        self.runner.is_exhausted()
     }
 }
 
-/// The smallest combinations that make it fail, of worlds in which everything is set otherwise at once.
-async fn combinations(bench: &Bench, mixes: Vec<Vec<Factor>>) -> Vec<World> {
-    let trial = Together { bench, fails: true };
-    let shows = trial.reproduces(mixes.iter().map(|mix| (mix.clone(), 0)).collect()).await;
-    let mut found: Vec<World> = Vec::new();
-    for (mix, _) in mixes.into_iter().zip(shows).filter(|(_, shows)| *shows) {
-        // One of the same kinds is enough.
+/// The smallest combinations with which it fails.
+async fn combinations(runner: &TrialRunner, mixes: Vec<Vec<Factor>>) -> Vec<TrialWorld> {
+    let oracle = Together { runner, fails: true };
+    let fails = oracle.reproduces(mixes.iter().map(|mix| (mix.clone(), 0)).collect()).await;
+    let mut found: Vec<TrialWorld> = Vec::new();
+    for (mix, _) in mixes.into_iter().zip(fails).filter(|(_, fails)| *fails) {
+        // One combination of the same factors is enough.
         let has = |kind: FactorKind| mix.iter().any(|factor| factor.kind() == kind);
-        if found.iter().any(|known| known.differs_in().iter().all(|factor| has(factor.kind()))) {
+        if found.iter().any(|known| known.changes().iter().all(|factor| has(factor.kind()))) {
             continue;
         }
-        if let Minimized::Minimal(list) = minimize::minimize(mix, true, &trial).await {
-            found.push(World::With(list));
+        if let Minimized::Minimal(list) = minimize::minimize(mix, true, &oracle).await {
+            found.push(TrialWorld::With(list));
         }
     }
     found
 }
 
-/// Where a part of a combination makes a difference too, that part. What fails now and then by itself may have passed whenever it was
-/// alone, and failed beside something that has nothing to do with it.
-async fn without_bystanders(bench: &Bench, effects: Vec<Effect>) -> Vec<Effect> {
+/// Replaces combinations by parts of them that make a difference alone. A test that fails at random
+/// may have passed whenever such a part was tried alone.
+async fn without_bystanders(runner: &TrialRunner, effects: Vec<Effect>) -> Vec<Effect> {
     let (mut open, mut needed) = (effects, Vec::<Effect>::new());
     while let Some(effect) = open.pop() {
         let without = |at: usize| {
             let mut rest = effect.factors.clone();
             rest.remove(at);
-            World::With(rest)
+            TrialWorld::With(rest)
         };
-        let parts: Vec<World> = match effect.factors.len() {
+        let parts: Vec<TrialWorld> = match effect.factors.len() {
             1 => Vec::new(),
             several => (0..several).map(without).collect(),
         };
-        let wanted: Vec<(World, u32)> = parts.iter().map(|part| (part.clone(), MORE)).collect();
-        bench.run(&wanted).await;
-        let usual = bench.failures(&World::BASELINE).share();
-        let failing = parts.into_iter().filter(|part| bench.failures(part).share() > usual).collect();
-        let smaller = make_sure(bench, failing).await;
-        if smaller.is_empty() && needed.iter().all(|known| known.factors != effect.factors) {
+        let wanted: Vec<(TrialWorld, u32)> = parts.iter().map(|part| (part.clone(), MORE)).collect();
+        runner.run(&wanted).await;
+        let baseline = runner.failures(&TrialWorld::BASELINE).share();
+        let failing: Vec<TrialWorld> =
+            parts.into_iter().filter(|part| runner.failures(part).share() > baseline).collect();
+        if failing.is_empty() && needed.iter().all(|known| known.factors != effect.factors) {
             needed.push(effect);
         }
-        open.extend(smaller);
+        open.extend(confirm(runner, failing).await);
     }
     needed.reverse();
     needed
 }
 
-/// Of several variables, those that matter.
-async fn narrowed(bench: &Bench, effect: Effect) -> Effect {
-    let variables = effect.factors.iter().filter(|factor| factor.kind() == FactorKind::Variable).count();
-    if variables < 2 {
+/// Of several settings of one repeatable factor, those that matter.
+async fn narrowed(runner: &TrialRunner, effect: Effect) -> Effect {
+    if effect.factors.iter().filter(|factor| factor.kind().repeatable).count() < 2 {
         return effect;
     }
-    let trial = Together { bench, fails: effect.fails };
-    match minimize::minimize(effect.factors.clone(), true, &trial).await {
+    let oracle = Together { runner, fails: effect.fails };
+    match minimize::minimize(effect.factors.clone(), true, &oracle).await {
         Minimized::Minimal(factors) | Minimized::Reduced(factors) => Effect { factors, ..effect },
         Minimized::NotReproduced | Minimized::Untried => effect,
     }

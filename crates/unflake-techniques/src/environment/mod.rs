@@ -2,5 +2,6 @@
 
 pub(crate) mod experiment;
 pub(crate) mod findings;
+pub(crate) mod sentences;
 pub(crate) mod threshold;
 pub(crate) mod trials;

@@ -1,6 +1,8 @@
 //! Comparison of two failure rates: exact, because there are few runs, and corrected, because many
 //! factors are compared.
 
+use std::ops::Add;
+
 use crate::stats::exact_test::ExactTest;
 
 /// Number of failures in a number of runs.
@@ -26,6 +28,14 @@ impl FailureCount {
 
     fn passes(self) -> Self {
         Self { failed: self.runs - self.failed, ..self }
+    }
+}
+
+impl Add for FailureCount {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self::new(self.failed + other.failed, self.runs + other.runs)
     }
 }
 

@@ -23,6 +23,8 @@ use crate::technique_run::{ReportFacts, TechniqueRun, lost_results};
 
 /// Environments per core that run at the same time under stress.
 const STRESS_PER_CORE: usize = 4;
+/// Seeds drawn for new processes.
+const SEEDS: usize = 10;
 const STRESS_TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -36,7 +38,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
     let quarantine = Quarantine::of(here)?;
     let gates = |record: &Gathered, finding: &Finding| {
-        (finding.is_real() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(record, finding)
+        (finding.is_real() || finding.is_undecided() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(record, finding)
     };
     let mut technique: Box<dyn Technique> = if args.stress {
         if settings.jobs.from == SettingSource::Default {
@@ -98,15 +100,22 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
         fresh_by: settings.fresh_by.value,
         too_many: settings.too_many.value,
         intersect: settings.granularity.value.filter(|_| compares),
+        seeds: settings.runner().seed_worlds(drawn_seeds()),
         verify_base: settings.verify_base.value,
     }
+}
+
+/// Seeds for new processes. They differ from run to run, so that no test fails by the same few.
+fn drawn_seeds() -> impl Iterator<Item = u32> {
+    std::iter::from_fn(|| getrandom::u32().ok()).take(SEEDS)
 }
 
 /// Real failures come before everything but an interruption; flaky ones after everything that kept
 /// tests from running.
 fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> Conclusion {
     let gating = || record.findings.iter().filter(|finding| gates(record, finding));
-    let (real, gating) = (gating().filter(|finding| finding.is_real()).count(), gating().count());
+    let count = |is: fn(&Finding) -> bool| gating().filter(|finding| is(finding)).count();
+    let (real, undecided, gating) = (count(Finding::is_real), count(Finding::is_undecided), gating().count());
     let failures = |count: usize, kind: &str| match count {
         1 => format!("one {kind} failure"),
         _ => format!("{count} {kind} failures"),
@@ -119,6 +128,9 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     }
     if real > 0 {
         return Exit::RealFailures.because(failures(real, "real"));
+    }
+    if undecided > 0 {
+        return Exit::RealFailures.because(failures(undecided, "undecided"));
     }
     if !record.problems.is_empty() {
         let unloaded = record.problems.iter().any(|problem| problem.kind == ProblemKind::Collection);

@@ -1,37 +1,41 @@
-//! `unflake under`: any command, in a world of one's choosing.
+//! `unflake under`: runs any command in a chosen world.
 
 use std::io::{self, Write};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use unflake_model::{Factor, FactorKind};
+use unflake_model::{Factor, FactorEffect, FactorKind, declare_factors};
 use unflake_report::plain;
-use unflake_worlds::{World, WorldError, WorldRun, run as run_under};
+use unflake_worlds::{World, WorldError, WorldRun, run as run_in_world};
 
 use crate::args::under::UnderArgs;
 use crate::exit::Exit;
 
-/// The factors that were typed: `--date 2027-01-30 --load 2`.
+/// Declares the factors of every process and those of all runners.
+pub(crate) fn declare_all() {
+    declare_factors(unflake_worlds::factors().chain(unflake_runners::factors()));
+}
+
+/// One option for each factor that a single command has: `--date 2027-01-30 --load 2`.
 #[derive(Debug, Default)]
 pub(crate) struct FactorArgs(Vec<Factor>);
 
-/// A single command has neither an order of tests nor copies of itself.
-fn of_a_process(kind: &FactorKind) -> bool {
-    !matches!(kind, FactorKind::Order | FactorKind::Beside)
+fn kinds() -> impl Iterator<Item = FactorKind> {
+    FactorKind::all().into_iter().filter(|kind| matches!(kind.effect, FactorEffect::Process(_)))
 }
 
 impl Args for FactorArgs {
     fn augment_args(command: Command) -> Command {
         let flag = |kind: FactorKind| {
-            Arg::new(kind.word())
-                .long(kind.word())
+            Arg::new(kind.name)
+                .long(kind.name)
                 .value_name("SETTING")
-                .help(format!("{}: {}", kind.title(), kind.settings()))
+                .help(format!("{}: {}", kind.title, kind.syntax))
                 .help_heading("Factors")
                 .allow_hyphen_values(true)
                 .action(ArgAction::Append)
                 .value_parser(move |setting: &str| kind.set(setting))
         };
-        FactorKind::all().into_iter().filter(of_a_process).fold(command, |command, kind| command.arg(flag(kind)))
+        kinds().fold(command, |command, kind| command.arg(flag(kind)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -41,8 +45,8 @@ impl Args for FactorArgs {
 
 impl FromArgMatches for FactorArgs {
     fn from_arg_matches(found: &ArgMatches) -> Result<Self, clap::Error> {
-        let typed = |kind: FactorKind| found.get_many::<Factor>(kind.word()).into_iter().flatten().cloned();
-        Ok(Self(FactorKind::all().into_iter().filter(of_a_process).flat_map(typed).collect()))
+        let typed = |kind: FactorKind| found.get_many::<Factor>(kind.name).into_iter().flatten().cloned();
+        Ok(Self(kinds().flat_map(typed).collect()))
     }
 
     fn update_from_arg_matches(&mut self, found: &ArgMatches) -> Result<(), clap::Error> {
@@ -51,36 +55,35 @@ impl FromArgMatches for FactorArgs {
     }
 }
 
-/// The exit code: that of the command, where it could be started.
+/// The exit code: that of the command, if it could be started.
 pub(crate) fn run(args: &UnderArgs) -> u8 {
-    let factors = &args.factors.0;
-    let under = match World::new(factors) {
-        Ok(under) => under,
-        Err(cannot) => return refuse(&cannot, Exit::Usage),
+    let world = match World::new(&args.factors.0) {
+        Ok(world) => world,
+        Err(error) => return fail(&error, Exit::Usage),
     };
     if !args.quiet {
-        say(&format!("running under {}", told(under.factors())));
+        note(&format!("running under {}", listed(world.factors())));
     }
-    let by_shim: Vec<Factor> = under.by_shim().cloned().collect();
-    match run_under(under, &args.command) {
+    let by_shim = world.by_shim().to_vec();
+    match run_in_world(world, &args.command) {
         Ok(ended) => {
-            say_what_was_missed(&ended, &by_shim);
+            report_unreached(&ended, &by_shim);
             ended.code
         }
-        Err(cannot) => refuse(&cannot, Exit::Runner),
+        Err(error) => fail(&error, Exit::Runner),
     }
 }
 
-fn refuse(cannot: &WorldError, exit: Exit) -> u8 {
-    say(&cannot.to_string());
+fn fail(error: &WorldError, exit: Exit) -> u8 {
+    let _ = writeln!(io::stderr(), "error: {}", plain(&error.to_string()));
     exit.code()
 }
 
-fn say(text: &str) {
+fn note(text: &str) {
     let _ = writeln!(io::stderr(), "unflake: {}", plain(text));
 }
 
-fn told(factors: &[Factor]) -> String {
+fn listed(factors: &[Factor]) -> String {
     if factors.is_empty() {
         return "no factors".to_owned();
     }
@@ -88,24 +91,22 @@ fn told(factors: &[Factor]) -> String {
     factors.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What was asked for and did not hold everywhere. It is never silent: whoever looks at the result must know.
-fn say_what_was_missed(ended: &WorldRun, by_shim: &[Factor]) {
+/// Reports processes to which the factors did not apply, even if quiet: the result depends on it.
+fn report_unreached(ended: &WorldRun, by_shim: &[Factor]) {
     let (Some(reached), false) = (&ended.reached, by_shim.is_empty()) else { return };
-    let what = told(by_shim);
+    let what = listed(by_shim);
     let mut missed: Vec<String> = ended.missed.iter().chain(&reached.missed).map(ToString::to_string).collect();
     missed.dedup();
     let why = missed.join("; ");
     match (reached.processes, missed.is_empty()) {
-        (0, true) => say(&format!("nothing ran under {what}: no process of the command could be reached")),
-        (0, false) => say(&format!("nothing ran under {what}: no process of the command could be reached ({why})")),
-        (_, false) => say(&format!("not everything ran under {what}: {why}")),
+        (0, true) => note(&format!("{what} applied to no process of the command")),
+        (0, false) => note(&format!("{what} applied to no process of the command: {why}")),
+        (_, false) => note(&format!("{what} did not apply to every process: {why}")),
         (_, true) => {}
     }
-    let ineffective = by_shim.iter().find_map(|factor| match factor {
-        Factor::Declared(declared, _) if !declared.unaffected.is_empty() => Some((factor, declared.unaffected)),
-        _ => None,
-    });
-    if let (Some((factor, why)), 1.., 0) = (ineffective, reached.processes, reached.taking_turns) {
-        say(&format!("{} changed nothing: {why}", told(std::slice::from_ref(factor))));
+    let ineffective = by_shim.iter().find(|factor| !factor.kind().unaffected.is_empty());
+    if let (Some(factor), 1.., 0) = (ineffective, reached.processes, reached.taking_turns) {
+        let name = listed(std::slice::from_ref(factor));
+        note(&format!("{name} changed nothing: {}", factor.kind().unaffected));
     }
 }

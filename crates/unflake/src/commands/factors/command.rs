@@ -1,4 +1,4 @@
-//! `unflake factors`: which condition of its world makes a test fail.
+//! `unflake factors`: which factor of its environment makes a test fail.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use unflake_techniques::{Experiment, ExperimentConfig};
 
 use crate::args::factors::FactorsArgs;
 use crate::commands::factors::experiment_plan::{self, Plan};
-use crate::commands::factors::repro_commands::{Commands, clock, commands};
+use crate::commands::factors::repro_commands::add_commands;
 use crate::commands::locate::command::{flaky_lately, page_of, shown};
 use crate::commands::trace::not_one;
 use crate::config::settings::{self, Settings};
@@ -27,9 +27,9 @@ use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 
-/// How long runs are begun.
+/// The default time budget.
 const TIME: Duration = Duration::from_secs(600);
-/// Without a test: how large a share of its runs must have failed lately.
+/// Without a test: the smallest recent failure rate.
 const LEAST: f64 = 0.05;
 
 pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandError> {
@@ -45,29 +45,28 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         (None, true) => String::new(),
         (None, false) => flaky_lately(&settings.store.value, LEAST, "unflake factors")?,
     };
-    let known = if args.resume { unfinished(settings, &name, here)? } else { Vec::new() };
+    let known = if args.resume { interrupted(settings, &name, here)? } else { Vec::new() };
     let resumed = known.len();
+    let context_of_plan = experiment_plan::context(&start_of(&known), command);
     let only = kinds(&args.factor)?;
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let Plan { baseline, singles, mixes, untried } =
-        experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
-    let clock = clock(&baseline, &Zoned::now());
-    let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named");
+        experiment_plan::plan(&context_of_plan, &only, launch.driver.is_none());
+    let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("no rule is left out");
     let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
-    let asked = ExperimentConfig {
+    let config = ExperimentConfig {
         names: vec![name.clone()],
         together: args.together,
-        baseline,
+        baseline: baseline.clone(),
         plan: singles,
         mixes,
         untried,
-        runs: args.runs,
+        max_runs: args.runs,
         seconds,
         fresh_by: settings.fresh_by.value,
         known,
         layers,
     };
-    let mut experiment = Experiment::new(asked);
+    let mut experiment = Experiment::new(config);
     let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut experiment)?;
     let gathered = &mut done.record;
@@ -77,32 +76,35 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         return Err(not_one(&name, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     if resumed > 0 {
-        gathered.notes.push(format!("{resumed} of the runs are those of the experiment that was stopped"));
+        gathered.notes.push(format!("{resumed} of the runs are from the interrupted experiment"));
     }
-    let conclusion = conclude(gathered, experiment.cannot(), &name);
+    let conclusion = conclude(gathered, experiment.baseline_error(), &name);
     done.finish(&conclusion);
     let gathered = &mut done.record;
-    let commands = commands(&mut gathered.findings, &clock);
+    let extremes = add_commands(&mut gathered.findings, &baseline);
     let page = args.html.clone().unwrap_or_else(|| page_of(&settings.store.value.dir, &file_name(matching)));
-    let wanted = !gathered.findings.is_empty();
-    if wanted && let Err(error) = write_file(&page, |out| report::factors_page(&told(gathered, &commands, None), out)) {
+    let has_page = !gathered.findings.is_empty();
+    let shared = ExperimentReport {
+        findings: &[],
+        fails_by: extremes.0.as_deref(),
+        passes_by: extremes.1.as_deref(),
+        seconds: gathered.totals.seconds,
+        budget: Some(seconds).filter(|seconds| seconds.is_finite()),
+        page: None,
+    };
+    let full_report = ExperimentReport { findings: &gathered.findings, ..shared };
+    if has_page && let Err(error) = write_file(&page, |out| report::factors_page(&full_report, out)) {
         match args.html {
             Some(_) => return Err(CommandError::cannot_write(&page)(error)),
             None => gathered.notes.push(format!("the full report was not written: {}: {error}", page.display())),
         }
     }
-    let page = Some(&page).filter(|page| wanted && page.is_file()).map(|page| shown(page, here));
+    let page = Some(&page).filter(|page| has_page && page.is_file()).map(|page| shown(page, here));
     done.report(&ReportFacts::search("factors"), &conclusion, |run, look, out| match run.findings {
         [] => report::order_and_nio(run, look, args.output.quiet, out),
         _ => {
-            let told = ExperimentReport {
-                findings: run.findings,
-                fails_by: commands.0.as_deref(),
-                passes_by: commands.1.as_deref(),
-                seconds: run.totals.seconds,
-                page: page.as_deref(),
-            };
-            report::factors(&told, look, args.output.quiet, out)?;
+            let experiment = ExperimentReport { findings: run.findings, page: page.as_deref(), ..shared };
+            report::factors(&experiment, look, args.output.quiet, out)?;
             run.notes.iter().try_for_each(|note| writeln!(out, "  note: {}", report::one_line(note)))?;
             let Conclusion { exit, meaning } = &conclusion;
             if *exit == Exit::Interrupted { writeln!(out, "\nexit {}: {meaning}", exit.code()) } else { Ok(()) }
@@ -110,43 +112,33 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     })
 }
 
-fn told<'a>(gathered: &'a Gathered, commands: &'a Commands, page: Option<&'a str>) -> ExperimentReport<'a> {
-    ExperimentReport {
-        findings: &gathered.findings,
-        fails_by: commands.0.as_deref(),
-        passes_by: commands.1.as_deref(),
-        seconds: gathered.totals.seconds,
-        page,
-    }
-}
-
-/// The layers that were asked for; how a test ends is looked at anyway.
+/// The requested layers. The verdict is always compared.
 fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
     let layer = |word: &String| {
         let others = Layer::ALL.into_iter().filter(|layer| *layer != Layer::Verdict);
         let all = || others.clone().map(Layer::word).collect::<Vec<_>>().join(", ");
-        let no = || CommandError::usage(format!("--layer: there is no layer `{word}`: {}", all()));
+        let no = || CommandError::usage(format!("--layer: `{word}` is not a layer; use one of {}", all()));
         others.clone().find(|layer| layer.word() == word).ok_or_else(no)
     };
     words.iter().map(layer).collect()
 }
 
-fn kinds(words: &[String]) -> Result<Vec<FactorKind>, CommandError> {
-    let kind = |word: &String| {
-        let all = || FactorKind::all().into_iter().map(FactorKind::word).collect::<Vec<_>>().join(", ");
-        let no = || CommandError::usage(format!("--factor: `{word}` is no factor; there are {}", all()));
-        FactorKind::from_word(word).ok_or_else(no)
+fn kinds(names: &[String]) -> Result<Vec<FactorKind>, CommandError> {
+    let kind = |name: &String| {
+        let all = || FactorKind::all().iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
+        let unknown = || CommandError::usage(format!("--factor: `{name}` is not a factor; use one of {}", all()));
+        FactorKind::named(name).ok_or_else(unknown)
     };
-    words.iter().map(kind).collect()
+    names.iter().map(kind).collect()
 }
 
-/// What an experiment that was stopped has learnt.
-fn unfinished(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<Factor>, Attempt)>, CommandError> {
-    let nothing = || {
-        CommandError::usage(format!("--resume: no experiment with `{name}` and this command was stopped"))
-            .hint("leave --resume out to begin one")
+/// The runs of an interrupted experiment.
+fn interrupted(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<Factor>, Attempt)>, CommandError> {
+    let none = || {
+        CommandError::usage(format!("--resume: there is no interrupted experiment with `{name}` and this command"))
+            .hint("leave --resume out to start one")
     };
-    let store = Store::find(&settings.store.value)?.ok_or_else(nothing)?;
+    let store = Store::find(&settings.store.value)?.ok_or_else(none)?;
     let tree = revision::look_up(here).join().ok().and_then(|revision| revision.tree);
     let (here, command) = (here.to_string_lossy(), &settings.command.value);
     for test in store.find_tests(name)? {
@@ -155,18 +147,18 @@ fn unfinished(settings: &Settings, name: &str, here: &Path) -> Result<Vec<(Vec<F
             return Ok(known);
         }
         if !store.unfinished_experiment(command, &here, &test, None)?.is_empty() {
-            return Err(CommandError::usage("--resume: the code has changed since that experiment was stopped")
-                .hint("what was learnt may not hold for it any more: leave --resume out to begin anew"));
+            return Err(CommandError::usage("--resume: the code has changed since that experiment was interrupted")
+                .hint("its runs may not apply to the new code: leave --resume out to start again"));
         }
     }
-    Err(nothing())
+    Err(none())
 }
 
-/// The day of the experiment that is gone on with, or else today: its plan has to be the same.
-fn date_of(known: &[(Vec<Factor>, Attempt)]) -> Zoned {
+/// When the resumed experiment started, or else now: the plan depends on the date.
+fn start_of(known: &[(Vec<Factor>, Attempt)]) -> Zoned {
     let now = Zoned::now();
-    let began = known.first().and_then(|(_, attempt)| jiff::Timestamp::from_microsecond(attempt.started.0).ok());
-    began.map_or(now.clone(), |began| began.to_zoned(now.time_zone().clone()))
+    let start = known.first().and_then(|(_, attempt)| jiff::Timestamp::from_microsecond(attempt.started.0).ok());
+    start.map_or(now.clone(), |start| start.to_zoned(now.time_zone().clone()))
 }
 
 pub(crate) fn influence(finding: &Finding) -> Option<&Influence> {
@@ -176,24 +168,23 @@ pub(crate) fn influence(finding: &Finding) -> Option<&Influence> {
     }
 }
 
-/// What it comes to, and why in words.
-fn conclude(gathered: &Gathered, cannot: Option<String>, name: &str) -> Conclusion {
-    let again = format!("go on with it: unflake factors {} --resume", quote(name));
-    let stopped = format!("you stopped it; this is what was found until then; {again}");
-    if let Some(conclusion) = inconclusive(gathered, stopped) {
+fn conclude(gathered: &Gathered, baseline_error: Option<String>, name: &str) -> Conclusion {
+    let resume = format!("unflake factors {} --resume", quote(name));
+    let interrupted = format!("interrupted; the findings so far are above; continue with {resume}");
+    if let Some(conclusion) = inconclusive(gathered, interrupted) {
         return conclusion;
     }
     let Some(first) = gathered.findings.first().and_then(influence) else {
-        let why = cannot.unwrap_or_else(|| "it was skipped, or there was no time".to_owned());
-        return Exit::Runner.because(format!("not even the baseline could be run: {why}"));
+        let why = baseline_error.unwrap_or_else(|| "the test was skipped, or the budget is exhausted".to_owned());
+        return Exit::Runner.because(format!("the baseline could not be run: {why}"));
     };
-    match (first.kind.as_str(), first.rate.seen) {
-        ("none", 0) => Exit::Success.because("no factor makes a difference"),
-        ("none", failed) => Exit::RealFailures.because(format!(
-            "no factor makes a difference; it failed {failed} of {} times at the baseline",
-            first.rate.of
-        )),
-        _ => Exit::RealFailures.because("what makes it fail is known"),
+    let failed: u32 = first.plan.iter().map(|trial| trial.rate.seen).sum();
+    match (first.kind.as_str(), failed) {
+        ("none", 0) => Exit::Success.because("no factor found, and no run failed"),
+        ("none", failed) => {
+            Exit::RealFailures.because(format!("no factor found; {failed} of {} runs failed", first.runs))
+        }
+        (_, _) => Exit::RealFailures.because(format!("{} factor found", first.confidence.word())),
     }
 }
 

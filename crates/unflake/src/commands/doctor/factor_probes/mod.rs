@@ -1,7 +1,6 @@
-//! `unflake doctor --factors`: whether a program that is run under a factor is under it. Each answer comes from a small program
-//! that was started under the factor and told what it sees.
+//! `unflake doctor --factors`: whether each factor takes effect in the installed language runtimes.
+//! A small program that runs under the factor reports what it observes.
 
-mod judge;
 mod runtime;
 mod tell;
 
@@ -12,40 +11,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::unistd::getppid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use unflake_model::{FactorKind, FactorProbe, ProbeTarget, ProbeVerdict};
 use unflake_report::plain;
 
+use crate::commands::doctor::factor_probes::runtime::Runtime;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use tell::tell;
 
-/// Whether a factor holds in a runtime.
-pub(crate) enum Answer {
-    Yes,
-    No(String),
-    /// It cannot be tried here, or means nothing there.
-    NotHere(String),
+fn word(verdict: &ProbeVerdict) -> &'static str {
+    match verdict {
+        ProbeVerdict::Yes => "yes",
+        ProbeVerdict::No(_) => "no",
+        ProbeVerdict::Unavailable(_) => "n/a",
+    }
 }
 
-impl Answer {
-    fn word(&self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No(_) => "no",
-            Self::NotHere(_) => "not here",
-        }
+fn verdict(kind: FactorKind, probe: &FactorProbe, runtime: &Runtime) -> ProbeVerdict {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let target = ProbeTarget { interpreter: runtime.interpreter, cores };
+    match (probe.steps)(&target) {
+        Ok(steps) => (probe.judge)(&steps.iter().map(|step| runtime.ask(kind, step)).collect::<Vec<_>>()),
+        Err(why) => ProbeVerdict::Unavailable(why),
     }
 }
 
 pub(crate) fn examine(command: &[String]) -> Result<Exit, CommandError> {
     let place = tempfile::Builder::new().prefix("unflake-probe-").tempdir();
     let place = place.map_err(CommandError::internal("make a directory for the probes"))?;
-    let runtimes = runtime::find(command, place.path()).map_err(CommandError::internal("lay the probes out"))?;
+    let runtimes = runtime::find(command, place.path()).map_err(CommandError::internal("write the probes"))?;
     let mut out = io::stdout();
     let columns: Vec<String> = runtimes.iter().map(|runtime| plain(&runtime.name).into_owned()).collect();
-    let width = |column: &String| column.chars().count().max("not here".len()) + 2;
     let mut line = |first: &str, cells: &[&str]| {
-        let cells = cells.iter().zip(&columns).map(|(cell, column)| format!("{cell:<0$}", width(column)));
+        let cells = cells.iter().zip(&columns).map(|(cell, column)| format!("{cell:<0$}", column.chars().count() + 2));
         let text = format!("  {first:<26}{}", cells.collect::<String>());
         let _ = writeln!(out, "{}", text.trim_end());
         let _ = out.flush();
@@ -53,35 +52,31 @@ pub(crate) fn examine(command: &[String]) -> Result<Exit, CommandError> {
     line("factor", &columns.iter().map(String::as_str).collect::<Vec<_>>());
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register(signal, Arc::clone(&stopped)).map_err(CommandError::internal("hear signals"))?;
+        flag::register(signal, Arc::clone(&stopped)).map_err(CommandError::internal("handle signals"))?;
     }
-    let mut notes = Vec::new();
-    // Whoever is gone without a word has left it to this process to tidy up, and that soon.
+    let mut reasons = Vec::new();
+    // If the parent is killed, this process still removes its files, soon.
     let parent = getppid();
-    for trial in judge::TRIALS {
+    let probes = FactorKind::all().into_iter().flat_map(|kind| kind.probes.iter().map(move |probe| (kind, probe)));
+    for (kind, probe) in probes.collect::<Vec<_>>() {
         if stopped.load(Ordering::Relaxed) || getppid() != parent {
             return Ok(Exit::Interrupted);
         }
-        let answers: Vec<Answer> = runtimes.iter().map(|runtime| trial.answer(runtime)).collect();
-        line(&trial.name(), &answers.iter().map(Answer::word).collect::<Vec<_>>());
-        for (answer, runtime) in answers.into_iter().zip(&columns) {
-            if let Answer::No(why) | Answer::NotHere(why) = answer {
-                notes.push((trial.name(), runtime.clone(), why));
+        let name = format!("{kind} {}", probe.label).trim_end().to_owned();
+        let verdicts: Vec<ProbeVerdict> = runtimes.iter().map(|runtime| verdict(kind, probe, runtime)).collect();
+        line(&name, &verdicts.iter().map(word).collect::<Vec<_>>());
+        for (verdict, runtime) in verdicts.into_iter().zip(&columns) {
+            if let ProbeVerdict::No(why) | ProbeVerdict::Unavailable(why) = verdict {
+                reasons.push((name.clone(), runtime.clone(), why));
             }
         }
     }
     let _ = writeln!(out);
-    // One line for what is the same in several runtimes.
-    while let Some((factor, first, why)) = (!notes.is_empty()).then(|| notes.remove(0)) {
-        let mut where_ = vec![first];
-        notes.retain(|(other, runtime, reason)| {
-            let same = *other == factor && *reason == why;
-            if same {
-                where_.push(runtime.clone());
-            }
-            !same
-        });
-        let _ = writeln!(out, "  {factor}, {}: {}", where_.join(", "), plain(&why));
+    // One line where several runtimes have the same reason.
+    while let Some((factor, first, why)) = (!reasons.is_empty()).then(|| reasons.remove(0)) {
+        let same = reasons.extract_if(.., |(other, _, reason)| *other == factor && *reason == why);
+        let names: Vec<String> = [first].into_iter().chain(same.map(|(_, runtime, _)| runtime)).collect();
+        let _ = writeln!(out, "  {factor}, {}: {}", names.join(", "), plain(&why));
     }
     Ok(Exit::Success)
 }

@@ -1,4 +1,4 @@
-//! The runtimes that are here, and how each is asked.
+//! The installed language runtimes, and how to ask a program of each.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,84 +7,100 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unflake_model::Factor;
+use unflake_model::{FactorKind, ProbeAnswer, ProbeStep};
 use unflake_worlds::World;
 
-/// Against hanging only.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Only against hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest excerpt of an error.
+const MAX_EXCERPT: usize = 100;
 
 pub(crate) struct Runtime {
     /// With its version.
     pub(crate) name: String,
-    /// By which it is usually called. None: it is no interpreter.
-    pub(crate) called: Option<&'static str>,
+    /// The command that starts its interpreter. None: it has none.
+    pub(crate) interpreter: Option<&'static str>,
     command: Vec<String>,
-    /// A directory with some files in it.
-    pub(crate) names: PathBuf,
-}
-
-pub(crate) struct Told {
-    pub(crate) text: String,
-    pub(crate) took: Duration,
+    /// A directory with a few files.
+    names: PathBuf,
 }
 
 impl Runtime {
-    /// What the program says to this word under these factors; or why it says nothing.
-    pub(crate) fn ask(&self, word: &str, factors: &[Factor]) -> Result<Told, String> {
-        let mut under = World::new(factors).map_err(|cannot| cannot.to_string())?;
-        under.load().map_err(|cannot| cannot.to_string())?;
-        under.arm(true).map_err(|error| error.to_string())?;
-        let mut command = Command::new(&self.command[0]);
-        command.args(&self.command[1..]).arg(word).arg(&self.names);
-        under.prepare(&mut command);
-        let began = Instant::now();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("it cannot be started: {error}"))?;
-        let read = |stream: Option<Box<dyn Read + Send>>| {
-            thread::spawn(move || {
-                let mut text = String::new();
-                let _ = stream.map(|mut stream| stream.read_to_string(&mut text));
-                text
-            })
-        };
-        let said = read(child.stdout.take().map(|stream| Box::new(stream) as _));
-        let errors = read(child.stderr.take().map(|stream| Box::new(stream) as _));
-        let status = loop {
-            match child.try_wait().map_err(|error| error.to_string())? {
-                Some(status) => break status,
-                None if began.elapsed() > LONGEST => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(format!("it did not answer within {} s", LONGEST.as_secs()));
-                }
-                None => thread::sleep(Duration::from_millis(2)),
+    /// What its program answers to one step of a probe.
+    pub(crate) fn ask(&self, kind: FactorKind, step: &ProbeStep) -> ProbeAnswer {
+        let start = Instant::now();
+        let text = self.answer(kind, step);
+        ProbeAnswer { text, took: start.elapsed() }
+    }
+
+    fn answer(&self, kind: FactorKind, step: &ProbeStep) -> Result<String, String> {
+        let factor = step.setting.as_deref().map(|setting| kind.set(setting).map_err(|error| error.to_string()));
+        let factors: Vec<_> = factor.into_iter().collect::<Result<_, _>>()?;
+        let mut world = World::new(&factors).map_err(|error| error.to_string())?;
+        world.load().map_err(|error| error.to_string())?;
+        world.arm(true).map_err(|error| error.to_string())?;
+        let mut command = match (step.question, self.interpreter) {
+            ("path", Some(interpreter)) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("command -v {interpreter}")]);
+                shell
+            }
+            _ => {
+                let mut command = Command::new(&self.command[0]);
+                command.args(&self.command[1..]).arg(step.question).arg(&self.names);
+                command
             }
         };
-        let took = began.elapsed();
-        let (said, errors) = (said.join().unwrap_or_default(), errors.join().unwrap_or_default());
-        if !status.success() {
-            let last =
-                errors.lines().rev().chain(said.lines()).find(|line| !line.trim().is_empty()).unwrap_or("no word");
-            return Err(format!("it ends with {status}: {}", last.chars().take(100).collect::<String>()));
-        }
-        Ok(Told { text: said.trim().to_owned(), took })
+        world.prepare(&mut command);
+        output(command)
     }
+}
+
+/// The standard output of a program that must succeed in time.
+fn output(mut command: Command) -> Result<String, String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+    let start = Instant::now();
+    let read = |stream: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stream.map(|mut stream| stream.read_to_string(&mut text));
+            text
+        })
+    };
+    let stdout = read(child.stdout.take().map(|stream| Box::new(stream) as _));
+    let stderr = read(child.stderr.take().map(|stream| Box::new(stream) as _));
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break status,
+            None if start.elapsed() > TIMEOUT => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not answer within {} s", TIMEOUT.as_secs()));
+            }
+            None => thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
+    if !status.success() {
+        let mut lines = stderr.lines().rev().chain(stdout.lines());
+        let last = lines.find(|line| !line.trim().is_empty()).unwrap_or("no output");
+        return Err(format!("it ended with {status}: {}", last.chars().take(MAX_EXCERPT).collect::<String>()));
+    }
+    Ok(stdout.trim().to_owned())
 }
 
 pub(crate) fn find(command: &[String], place: &Path) -> io::Result<Vec<Runtime>> {
     let names = place.join("names");
     fs::create_dir(&names)?;
-    // Made in another order than any that is asked for.
+    // Created in an order that no setting asks for.
     for name in ["c", "a", "e", "b", "d"] {
         fs::write(names.join(name), "")?;
     }
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut found = Vec::new();
-    let mut add = |name: String, called, command| found.push(Runtime { name, called, command, names: names.clone() });
+    let mut add =
+        |name: String, interpreter, command| found.push(Runtime { name, interpreter, command, names: names.clone() });
 
     let python = python_of(command).unwrap_or_else(|| "python3".to_owned());
     if let Some(version) =
@@ -118,7 +134,7 @@ fn version(program: &str, words: &[&str]) -> Option<String> {
     output.status.success().then(|| text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// The Python that a command leads to: its first word, or the one in the first line of that file.
+/// The Python that a command starts: its first word, or the interpreter of that script.
 fn python_of(command: &[String]) -> Option<String> {
     let first = command.first()?;
     let is_python =

@@ -1,5 +1,5 @@
-//! Tells one fact of the world it runs in: `unflake doctor --factors` asks. unflake itself is the program of Rust that is surely
-//! here.
+//! Answers one question about the world it runs in, for `unflake doctor --factors`. unflake itself is
+//! the Rust program that is certainly installed.
 
 use std::fs::{self, File};
 use std::hash::BuildHasher;
@@ -52,7 +52,7 @@ pub(crate) fn tell(word: &str, place: &str) -> String {
         }
         "variable" => std::env::var("FACTOR_PROBE").unwrap_or_default(),
         "home" => std::env::home_dir().unwrap_or_default().display().to_string(),
-        // Locales, hash seeds and turns of threads: a program of Rust asks for none.
+        // Locale, hash seed and switch interval: Rust programs use none.
         _ => "nothing".to_owned(),
     }
 }

@@ -1,0 +1,72 @@
+//! The order of directory entries, and the home directory.
+
+use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorProbe, ProbeStep, ProbeVerdict};
+
+use super::judged;
+
+pub(super) static LISTING: FactorDeclaration = FactorDeclaration {
+    name: "listing",
+    title: "directory order",
+    plural: "directory orders",
+    syntax: "`sorted`, `reversed` or `shuffled:7`",
+    parse: |text| match text {
+        "sorted" | "reversed" => Some(text.to_owned()),
+        "shuffled" => Some("shuffled:0".to_owned()),
+        _ => seed(text).map(|seed| format!("shuffled:{seed}")),
+    },
+    phrase: FactorPhrase::When(|setting, _| match setting {
+        "sorted" => "when directories are listed by name".to_owned(),
+        "reversed" => "when directories are listed in reverse order".to_owned(),
+        _ => "when directories are listed in a shuffled order".to_owned(),
+    }),
+    effect: FactorEffect::Process(|setting, setup| {
+        setup.shim.push(match (setting, seed(setting)) {
+            (_, Some(seed)) => format!("listing=2,{}", seed as i64),
+            ("reversed", _) => "listing=1,0".to_owned(),
+            _ => "listing=0,0".to_owned(),
+        });
+        Ok(())
+    }),
+    baseline: |_| Some("sorted".to_owned()),
+    plan: |_| ["reversed", "shuffled:1"].into(),
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(["sorted", "reversed"].map(|order| ProbeStep::under("listing", order)).into()),
+        judge: |answers| {
+            judged(answers, |texts| match texts {
+                ["a b c d e", "e d c b a"] => ProbeVerdict::Yes,
+                ["a b c d e", "a b c d e"] => ProbeVerdict::No("it sorts the names itself".to_owned()),
+                _ => ProbeVerdict::No(format!("it lists {} and, reversed, {}", texts[0], texts[1])),
+            })
+        },
+    }],
+    ..FactorDeclaration::EMPTY
+};
+
+fn seed(text: &str) -> Option<u64> {
+    text.strip_prefix("shuffled:")?.parse().ok()
+}
+
+pub(super) static STATE: FactorDeclaration = FactorDeclaration {
+    name: "state",
+    title: "initial state",
+    plural: "initial states",
+    syntax: "`fresh`: an empty home, cache, configuration and temporary directory",
+    parse: |text| (text == "fresh").then(|| text.to_owned()),
+    phrase: FactorPhrase::When(|_, _| "with an empty home directory and no files of earlier runs".to_owned()),
+    effect: FactorEffect::Process(|_, setup| {
+        setup.empty_home = true;
+        Ok(())
+    }),
+    plan: |_| ["fresh"].into(),
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(vec![ProbeStep::under("home", "fresh")]),
+        judge: |answers| {
+            judged(answers, |texts| {
+                ProbeVerdict::yes_if(texts[0].contains("unflake-state-"), || format!("its home is {}", texts[0]))
+            })
+        },
+    }],
+    ..FactorDeclaration::EMPTY
+};
