@@ -120,8 +120,15 @@ mod tests {
 
     #[test]
     fn restored_state_proves_a_leak() {
-        let leak =
-            |kind| confidence(Detail::State(Leak { kind, after: Vec::new(), cells: Vec::new(), unknown: Vec::new() }));
+        let leak = |kind| {
+            confidence(Detail::State(Leak {
+                kind,
+                after: Vec::new(),
+                cells: Vec::new(),
+                unknown: Vec::new(),
+                evidence: None,
+            }))
+        };
         assert_eq!(leak(LeakKind::Proven), Some(Confidence::Proven));
         assert_eq!(leak(LeakKind::Suspected), Some(Confidence::Possible));
     }

@@ -201,6 +201,20 @@ pub struct Leak {
     pub after: Vec<TestId>,
     pub cells: Vec<Cell>,
     pub unknown: Vec<String>,
+    /// None: nothing was restored repeatedly.
+    #[serde(default)]
+    pub evidence: Option<RestoreCounts>,
+}
+
+/// The outcomes with the cells restored and with the cells as they were left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreCounts {
+    /// Runs with restored cells in which the outcome changed, out of all.
+    pub changed: u32,
+    pub restored: u32,
+    /// Runs with the cells as they were left in which the outcome stayed, out of all.
+    pub stayed: u32,
+    pub kept: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,17 +37,18 @@ impl Finding {
         }
     }
 
-    fn kind(&self) -> String {
+    /// As JSON spells it.
+    pub fn kind(&self) -> String {
         match &self.detail {
-            Detail::Verdict(verdict) => format!("{:?}", verdict.kind),
-            Detail::Intersect(intersect) => format!("{:?}", intersect.kind),
-            Detail::Nio(nio) => format!("{:?}", nio.kind),
-            Detail::Order(order) => format!("{:?}", order.kind),
-            Detail::State(leak) => format!("{:?}", leak.kind),
+            Detail::Verdict(verdict) => word(&verdict.kind),
+            Detail::Intersect(intersect) => word(&intersect.kind),
+            Detail::Nio(nio) => word(&nio.kind),
+            Detail::Order(order) => word(&order.kind),
+            Detail::State(leak) => word(&leak.kind),
             Detail::Divergence(divergence) => divergence.kind.word().to_owned(),
-            Detail::Layer(layer) => format!("{:?}", layer.kind),
+            Detail::Layer(layer) => word(&layer.kind),
             Detail::Factor(influence) => influence.kind.clone(),
-            Detail::Filter(filtered) => format!("{:?}", filtered.kind),
+            Detail::Filter(filtered) => word(&filtered.kind),
         }
     }
 
@@ -80,13 +81,26 @@ fn names(tests: &[TestId]) -> String {
     tests.iter().map(TestId::as_str).collect::<Vec<_>>().join(" ")
 }
 
+/// The name of a variant in kebab case, as serde spells it: `FlakyIndependent` is
+/// `flaky-independent`.
+fn word(variant: &impl std::fmt::Debug) -> String {
+    let mut word = String::new();
+    for letter in format!("{variant:?}").chars() {
+        if letter.is_ascii_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
 fn fingerprint(parts: &[&str]) -> Fingerprint {
     Fingerprint(format!("{:016x}", hash(parts.join("\n").as_bytes())))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cause, Detail, Divergence, DivergenceKind, Finding, Location, SourceLine};
+    use crate::{Cause, Detail, Divergence, DivergenceKind, FilterKind, Finding, Location, SourceLine};
 
     fn found(test: &str, kind: Cause, line: u32, function: &str) -> Finding {
         let line = SourceLine { file: "shop/mail.py".into(), line, function: function.into() };
@@ -147,6 +161,13 @@ mod tests {
             finding
         };
         assert_ne!(nowhere("a").cause(), nowhere("b").cause());
+    }
+
+    #[test]
+    fn a_kind_is_spelt_as_in_json() {
+        for kind in [FilterKind::NeverLikeThis, FilterKind::Flaky, FilterKind::NotInForce] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), super::word(&kind));
+        }
     }
 
     #[test]

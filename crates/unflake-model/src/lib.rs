@@ -53,7 +53,7 @@ pub use factor_declaration::{
 pub use factor_kind::{BadFactor, FactorKind, declare_factors};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
-    OrderKind, Repeats, Replay, Reproduction, Rung, Shows, TouchedPath, Verdict, VerdictKind,
+    OrderKind, Repeats, Replay, Reproduction, RestoreCounts, Rung, Shows, TouchedPath, Verdict, VerdictKind,
 };
 pub use fingerprint::Fingerprint;
 pub use influence::{AtLayer, FactorTrial, Influence, Threshold, UntriedFactor};

@@ -7,55 +7,8 @@ use unflake_model::{
 };
 
 use crate::one_line;
+use crate::text::confidence::confidence;
 use crate::text::sanitize::keep_start;
-
-/// How reliable the located line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Confidence {
-    Sure,
-    Likely,
-    Guess,
-}
-
-impl Confidence {
-    pub(crate) fn of(chance: f64) -> Self {
-        match chance {
-            chance if chance < 0.001 => Self::Sure,
-            chance if chance < 0.05 => Self::Likely,
-            _ => Self::Guess,
-        }
-    }
-
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Sure => "sure",
-            Self::Likely => "likely",
-            Self::Guess => "a guess",
-        }
-    }
-
-    /// The verb phrase between a test and the line, in the strength that the evidence allows.
-    pub(crate) fn starts_at(self) -> &'static str {
-        match self {
-            Self::Sure => "starts at",
-            Self::Likely => "probably starts at",
-            Self::Guess => "may start at",
-        }
-    }
-}
-
-/// How often chance alone explains the difference, to follow "comes": `about once in 31,000 times`.
-pub(crate) fn odds(chance: f64) -> String {
-    if chance < 1e-6 {
-        return "less than once in a million times".to_owned();
-    }
-    if chance >= 0.3 || chance.is_nan() {
-        return "often".to_owned();
-    }
-    let times = 1.0 / chance;
-    let coarse = 10f64.powf((times.log10().floor() - 1.0).max(0.0));
-    format!("about once in {} times", grouped_digits((times / coarse).round() as u64 * coarse as u64))
-}
 
 /// With commas between the thousands.
 pub(crate) fn grouped_digits(number: u64) -> String {
@@ -70,17 +23,20 @@ pub(crate) fn grouped_digits(number: u64) -> String {
     text
 }
 
-/// The sentence of a finding, in the strength that the evidence allows. Follows the test name.
+/// The sentence of a finding with its confidence. Follows the test name.
 pub(crate) fn finding_sentence(finding: &Finding) -> Cow<'_, str> {
     match &finding.detail {
         Detail::Divergence(divergence) => match divergence.locations.first() {
             Some(start) => {
-                let starts = Confidence::of(start.chance).starts_at();
-                format!("{starts} {}: {}", file_and_line(&start.line), start.sentence).into()
+                let confidence = confidence(finding).unwrap_or_default();
+                format!("starts at {} ({confidence}): {}", file_and_line(&start.line), start.sentence).into()
             }
-            None => format!("where it starts is not known: {}", no_location_reason(divergence)).into(),
+            None => format!("root cause not found: {}", no_location_reason(divergence)).into(),
         },
-        _ => finding.sentence.as_str().into(),
+        _ => match confidence(finding) {
+            Some(confidence) => format!("{} ({confidence})", finding.sentence).into(),
+            None => finding.sentence.as_str().into(),
+        },
     }
 }
 
@@ -102,7 +58,7 @@ pub(crate) fn divergence_points(divergence: &Divergence) -> (Option<&DivergenceP
     (divergence.partings.get(main), others)
 }
 
-/// Where failing runs diverge from passing ones, to follow "part".
+/// Where failing runs diverge from passing ones, to follow "diverge".
 pub(crate) fn diverges_where(point: &DivergencePoint) -> String {
     match &point.last {
         Some(last) => format!("after {}", file_and_line(last)),
@@ -114,14 +70,14 @@ pub(crate) fn diverges_where(point: &DivergencePoint) -> String {
 pub(crate) fn no_location_reason(divergence: &Divergence) -> String {
     let (runs, failed) = (divergence.runs, divergence.failed);
     match (runs, failed) {
-        (0, _) => "no run came to an end in time, so there is nothing to compare".to_owned(),
-        (_, 0) => format!("it did not fail in {runs} runs, so there is no failing run to compare with passing ones"),
-        _ if failed == runs => format!("it failed in all {runs} runs, so there is no passing run to compare with"),
+        (0, _) => "no run ended in time".to_owned(),
+        (_, 0) => format!("it passed in all {runs} runs"),
+        _ if failed == runs => format!("it failed in all {runs} runs"),
         _ => match divergence_points(divergence).0 {
-            None => format!("nothing that was recorded tells the {failed} failing runs of {runs} from the others"),
+            None => format!("nothing recorded separates the {failed} failing runs from the others of {runs}"),
             Some(point) => format!(
-                "no line tells the {failed} failing runs of {runs} from the others more clearly than chance would; {} of \
-                 {failed} part {}",
+                "no line separates the {failed} failing runs from the others of {runs} better than chance; {} of {failed} \
+                 diverge {}",
                 point.runs,
                 diverges_where(point)
             ),
@@ -131,8 +87,8 @@ pub(crate) fn no_location_reason(divergence: &Divergence) -> String {
 
 pub(crate) fn kind_text(kind: DivergenceKind) -> &'static str {
     match kind {
-        DivergenceKind::Control => "other lines follow it",
-        DivergenceKind::Value => "a value is another",
+        DivergenceKind::Control => "other lines follow",
+        DivergenceKind::Value => "a value differs",
         DivergenceKind::Order => "the same lines run in another order",
     }
 }
@@ -164,16 +120,16 @@ pub(crate) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Randomness => "randomness",
         Cause::Time => "time",
-        Cause::UnorderedCollection => "a collection without a fixed order",
-        Cause::AsyncWait => "a wait that does not wait for what it needs",
-        Cause::Race => "a race",
+        Cause::UnorderedCollection => "unordered collection",
+        Cause::AsyncWait => "asynchronous wait",
+        Cause::Race => "race condition",
         Cause::Network => "network",
-        Cause::Io => "files and devices",
-        Cause::LeakedState => "state that was left behind",
-        Cause::Resource => "a resource that runs short",
-        Cause::FloatingPoint => "rounding of floating-point numbers",
-        Cause::Environment => "the environment",
-        Cause::Unknown => "not known",
+        Cause::Io => "input and output",
+        Cause::LeakedState => "leaked state",
+        Cause::Resource => "resource shortage",
+        Cause::FloatingPoint => "floating-point rounding",
+        Cause::Environment => "environment",
+        Cause::Unknown => "unknown",
     }
 }
 
@@ -233,27 +189,5 @@ pub(crate) fn advice(divergence: &Divergence) -> &'static str {
             "Read the two ways from where they part: what decided there? If that does not say it, run the test more \
              often, so that more failing runs can be compared."
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn confidence_and_odds_by_p_value() {
-        let texts = [0.0, 2e-6, 0.000032, 0.004, 0.049, 0.2, 0.9, f64::NAN]
-            .map(|chance| format!("{}: {}", Confidence::of(chance).label(), odds(chance)));
-        let expected = [
-            "sure: less than once in a million times",
-            "sure: about once in 500,000 times",
-            "sure: about once in 31,000 times",
-            "likely: about once in 250 times",
-            "likely: about once in 20 times",
-            "a guess: about once in 5 times",
-            "a guess: often",
-            "a guess: often",
-        ];
-        assert_eq!(texts, expected);
     }
 }

@@ -6,13 +6,19 @@
 //! it needs, so that tests can use literals.
 
 mod attempts_by_test;
+mod causes;
 mod divergence_text;
+mod fix;
 mod html;
 mod machine;
+mod next_step;
 mod terminal;
 mod test_summary;
 mod text;
-use unflake_model::{Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Test, TestId, Totals};
+
+use unflake_model::{
+    Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Searched, Test, TestId, Totals,
+};
 
 pub use html::factors::factors_page;
 pub use html::filter::tune_page;
@@ -23,6 +29,8 @@ pub use jiff::tz::TimeZone;
 pub use machine::ci_formats::{annotations, code_quality, markdown};
 pub use machine::json::json;
 pub use machine::junit::junit;
+pub use machine::sarif::sarif;
+pub use next_step::{NextCommand, NextStep, Symptoms, diagnosis_rank, is_diagnosis, next_step};
 pub use terminal::factors::{ExperimentReport, factors};
 pub use terminal::filter::{
     AssertionRanks, LearnedFilter, ThresholdPoint, TuneReport, VaryingAssertion, filter_learned, filter_ranks,
@@ -44,6 +52,7 @@ pub use text::comment::{COMMENT, comment};
 pub use text::format::age;
 pub use text::issue::issue;
 pub use text::sanitize::{one_line, plain};
+pub use text::searched::{more_time, searched_text};
 pub use text::shell::quote;
 
 /// Capabilities of the terminal or file that text is written to.
@@ -55,6 +64,8 @@ pub struct TerminalStyle {
     pub width: usize,
     /// Without it unflake's own symbols are ASCII. Text of tests is kept as it is.
     pub unicode: bool,
+    /// Most lines of one report; `usize::MAX` for all of it.
+    pub lines: usize,
 }
 
 /// Everything to report about a run.
@@ -86,12 +97,22 @@ pub struct RunReport<'a> {
     pub flaky_gates: bool,
     /// Whether execution paths of its tests can be recorded.
     pub can_locate: bool,
+    /// What a search covered.
+    pub searched: Option<&'a Searched>,
+    /// Earlier findings about the tests that failed, from the history.
+    pub known: &'a [KnownFinding],
     /// Result of a measurement, where there was one.
     pub measured: Option<&'a Measurement>,
     pub exit: Exit<'a>,
 }
 
-impl RunReport<'_> {
+impl<'a> RunReport<'a> {
+    /// Earlier findings about a test that nobody marked as not useful.
+    pub(crate) fn known_about(&self, test: &TestId) -> impl Iterator<Item = &'a KnownFinding> + use<'a> {
+        let test = test.clone();
+        self.known.iter().filter(move |known| known.finding.test == test && known.feedback.is_none())
+    }
+
     /// The feedback that a finding is not useful. None for a real failure, which feedback never
     /// hides.
     pub fn not_useful(&self, finding: &Finding) -> Option<&Feedback> {

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Divergence, Feedback, Finding, TestId, Timestamp, TouchedPath};
+use unflake_model::{Detail, Divergence, Feedback, Finding, TestId, Timestamp, TouchedPath, VerdictKind};
 
 use crate::divergence_text;
+use crate::next_step::{Symptoms, next_command};
 use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
-use crate::{ScoreRow, TerminalStyle, one_line};
+use crate::{ScoreRow, ScoreState, TerminalStyle, one_line};
 
 /// A flaky test with everything that comments and issues need.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct FlakyTest {
     pub not_reproduced: Option<(Timestamp, String)>,
     /// Message of its last failure; empty if unknown.
     pub failure: String,
+    /// The verdict of its latest run, if any.
+    pub verdict: Option<VerdictKind>,
 }
 
 /// A finding about a test.
@@ -58,13 +61,23 @@ impl FlakyTest {
     pub(crate) fn best(&self) -> Option<&KnownFinding> {
         self.findings.first().filter(|known| known.feedback.is_none())
     }
+
+    pub(crate) fn symptoms(&self) -> Symptoms<'_> {
+        Symptoms {
+            test: self.test.as_str(),
+            verdict: self.verdict,
+            state: self.row.as_ref().map(|row| row.state),
+            failure: &self.failure,
+            can_locate: true,
+        }
+    }
 }
 
 pub(crate) fn day(when: Timestamp) -> String {
     unflake_model::Day::of(when).to_string()
 }
 
-/// Writes the findings about a test, and how to see them in full. Writes nothing without findings.
+/// Writes the findings about a test, or the next step where none explains it.
 pub fn known_findings(test: &FlakyTest, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let term = &mut TermWriter::new(*style, out);
     if !test.findings.is_empty() || test.not_reproduced.is_some() {
@@ -82,15 +95,21 @@ pub fn known_findings(test: &FlakyTest, style: &TerminalStyle, out: &mut dyn Wri
             continue;
         }
         term.prose(2, Tone::Bold, &one_line(&sentence))?;
-        term.prose(4, Tone::Faint, &format!("{}{}finding {id}", known.date_and_commit(), term.style.sign(" · ")))?;
+        term.prose(4, Tone::Faint, &format!("{}, finding {id}", known.date_and_commit()))?;
         if let Some(path) = &known.page {
-            term.prose(4, Tone::Usual, &format!("{} full report: {}", term.style.sign("→"), one_line(path)))?;
+            term.labelled(4, "report", &one_line(path), "")?;
         }
     }
     match &test.not_reproduced {
         Some((when, meaning)) => {
-            term.prose(2, Tone::Usual, &format!("looked for on {}: {}", day(*when), one_line(meaning)))
+            term.prose(2, Tone::Usual, &format!("searched on {}: {}", day(*when), one_line(meaning)))?;
         }
+        None => {}
+    }
+    // A test without failures needs no diagnosis.
+    let fails = test.row.as_ref().is_some_and(|row| row.state != ScoreState::Sound);
+    match next_command(&test.symptoms()).filter(|_| fails && test.best().is_none()) {
+        Some(next) => term.labelled(2, "next", &one_line(&next.command), next.purpose),
         None => Ok(()),
     }
 }

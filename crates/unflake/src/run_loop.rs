@@ -11,9 +11,9 @@ use std::time::Instant;
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
     Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Replay, Reproduction,
-    Session, Test, TestId, Totals,
+    Searched, Session, Test, TestId, Totals,
 };
-use unflake_report::Progress;
+use unflake_report::{KnownFinding, Progress};
 use unflake_runners::ReplayedSession;
 use unflake_techniques::{AssertionPolicy, Technique};
 
@@ -45,6 +45,10 @@ pub(crate) struct Gathered {
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
     pub(crate) findings: Vec<Finding>,
+    /// What the technique has searched.
+    pub(crate) searched: Option<Searched>,
+    /// Earlier findings about the tests of these findings.
+    pub(crate) known: Vec<KnownFinding>,
     pub(crate) measured: Option<Measurement>,
     /// Feedback on findings.
     pub(crate) answers: Vec<Feedback>,
@@ -62,6 +66,7 @@ pub(crate) struct Gathered {
     failures: usize,
     rerun_seconds: f64,
     suite_ended: Option<f64>,
+    sessions: u32,
 }
 
 impl Gathered {
@@ -149,6 +154,9 @@ impl<'a> RunLoop<'a> {
         self.gathered.closed = Some(engine.close(failed, &mut |batch| self.observe(batch)));
         self.gathered.totals =
             Totals { seconds: self.now(), rerun_seconds: self.gathered.rerun_seconds + after_suite, interrupted };
+        let (sessions, seconds) = (self.gathered.sessions, self.gathered.totals.seconds);
+        let coverage = self.technique.coverage();
+        self.gathered.searched = coverage.map(|coverage| Searched { coverage, sessions, seconds, budget: None });
         let ended = Event::RunEnded(self.gathered.totals.clone());
         self.show(&ended);
         Gathered { recorders: self.recorders, ..self.gathered }
@@ -161,12 +169,13 @@ impl<'a> RunLoop<'a> {
         if sessions.is_empty() {
             return false;
         }
+        self.gathered.sessions += sessions.len() as u32;
         let depending = tests_with_dependencies(&sessions);
         let (at_base, here): (Vec<Session>, _) =
             sessions.into_iter().partition(|session| session.purpose == Purpose::Base);
         let changed = self.assertions.as_mut().and_then(|policy| policy.changed_assertions());
         if let Some(Err(error)) = changed.map(|may_fail| engine.let_fail(&may_fail)) {
-            self.gathered.notes.push(format!("what may fail could not be told: {error}"));
+            self.gathered.notes.push(format!("the assertion filter could not be updated: {error}"));
         }
         engine.run(here, &mut |batch| self.observe(batch));
         if !depending.is_empty() && self.base.is_none() {
@@ -199,7 +208,7 @@ impl<'a> RunLoop<'a> {
             engine.let_fail(&may_fail).map_err(|error| error.to_string())
         });
         if let Err(why) = done {
-            self.gathered.notes.push(format!("no assertion was let fail: {why}"));
+            self.gathered.notes.push(format!("the assertion filter is off: {why}"));
         }
     }
 
@@ -224,6 +233,8 @@ impl<'a> RunLoop<'a> {
         }
         // Real failures need no feedback, so they are not stored as findings.
         let stored: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
+        self.gathered.known =
+            self.memory.diagnoses(self.gathered.findings.iter().filter(|one| one.verdict().is_some()));
         self.memory.record_findings(&stored);
         self.gathered.answers = self.memory.answers();
         move_useless_last(&mut self.gathered.findings, &self.gathered.answers);

@@ -41,6 +41,8 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) recorders: Recorders,
     /// Told to the runner at the end, so that it can exit as if only these had failed.
     pub(crate) gates: Gate<'a>,
+    /// The time budget in seconds, where there is one.
+    pub(crate) budget: Option<f64>,
 }
 
 impl<'a> TechniqueRun<'a> {
@@ -55,6 +57,7 @@ impl<'a> TechniqueRun<'a> {
             compare: None,
             recorders: Recorders::default(),
             gates: Box::new(|_, _| false),
+            budget: None,
         }
     }
 
@@ -81,7 +84,7 @@ impl<'a> TechniqueRun<'a> {
         technique: &mut dyn Technique,
         assertions: Option<&mut dyn AssertionPolicy>,
     ) -> Result<FinishedRun<'a>, CommandError> {
-        let Self { context, settings, launch, files, progress, compare, recorders, gates } = self;
+        let Self { context, settings, launch, files, progress, compare, recorders, gates, budget } = self;
         let command = &settings.command.value;
         diagnostics::log_launch(&launch);
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
@@ -93,7 +96,10 @@ impl<'a> TechniqueRun<'a> {
         if let Some(policy) = assertions {
             run_loop = run_loop.with_assertions(policy);
         }
-        let record = run_loop.run(engine, command, gates);
+        let mut record = run_loop.run(engine, command, gates);
+        if let Some(searched) = &mut record.searched {
+            searched.budget = budget.filter(|seconds| seconds.is_finite());
+        }
         Ok(FinishedRun { record, history, context, command, files })
     }
 }
@@ -152,6 +158,22 @@ pub(crate) fn lost_results(record: &Gathered) -> Option<Conclusion> {
     is_lost.then(|| Exit::Internal.because("internal error: unflake lost results of tests"))
 }
 
+/// The meaning of a search without findings: `found` completes "no … found". Too small a search
+/// says so first.
+pub(crate) fn found_nothing(record: &Gathered, found: &str) -> Conclusion {
+    let Some(searched) = &record.searched else { return Exit::Success.because(format!("no {found} found")) };
+    let text = report::searched_text(searched);
+    match searched.coverage {
+        _ if searched.sessions == 0 => {
+            Exit::Incomplete.because("nothing was searched: the budget ended before the first session")
+        }
+        coverage if coverage.is_thin() => {
+            Exit::Success.because(format!("search incomplete, no {found} found yet: {text}"))
+        }
+        _ => Exit::Success.because(format!("no {found} found: {text}")),
+    }
+}
+
 /// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests
 /// could not be run, or there are none. `interrupted` says what becomes of what was found until
 /// then.
@@ -163,7 +185,7 @@ pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) ->
         return Some(lost);
     }
     if !record.problems.is_empty() || !record.listed {
-        return Some(Exit::Runner.because("the tests could not be run"));
+        return Some(Exit::Runner.because("the tests could not run"));
     }
-    record.tests.is_empty().then(|| Exit::NoTests.because("no tests were found"))
+    record.tests.is_empty().then(|| Exit::NoTests.because("no tests found"))
 }

@@ -101,7 +101,7 @@ pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     for (importance, command, noun) in [
         (Importance::Real, "error", "real failure"),
         (Importance::Flaky, "warning", "flaky test"),
-        (Importance::Quarantined, "notice", "excused failure"),
+        (Importance::Quarantined, "notice", "quarantined failure"),
     ] {
         let of_level: Vec<&CiFinding> = findings.iter().filter(|entry| entry.importance == importance).collect();
         let shown = if of_level.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { of_level.len() };
@@ -117,13 +117,13 @@ pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
                 let _ = write!(message, "\n{failure_text}");
             }
             if let Some(command) = entry.command {
-                let _ = write!(message, "\nsee it yourself: {}", one_line(command));
+                let _ = write!(message, "\nreproduce: {}", one_line(command));
             }
             writeln!(out, "::{command} {place}title={}::{}", property(noun), data(&message))?;
         }
         if shown < of_level.len() {
             let more = format::count(of_level.len() - shown, noun);
-            writeln!(out, "::{command} title=more::{}", data(&format!("and {more} more: see the summary")))?;
+            writeln!(out, "::{command} title=more::{}", data(&format!("{more} more in the summary")))?;
         }
     }
     Ok(())
@@ -144,7 +144,7 @@ pub fn markdown(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let sign = if run.exit.code == 0 { "✅" } else { "❌" };
     let mut text = format!("### {sign} {}\n\n", inline(run.exit.meaning));
     let tests = format::count(run.tests.len(), "test");
-    let _ = writeln!(text, "{tests} in {}.\n", format::duration(run.totals.seconds));
+    let _ = writeln!(text, "{tests}, {}\n", format::duration(run.totals.seconds));
     let mut omitted = 0;
     for entry in &findings {
         let section = section(entry);
@@ -155,7 +155,7 @@ pub fn markdown(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     if omitted > 0 {
-        let _ = writeln!(text, "\n{} more did not fit here.", format::count(omitted, "finding"));
+        let _ = writeln!(text, "\n{} left out: the summary is full.", format::count(omitted, "finding"));
     }
     for note in [run.notes, &quarantine::notes(run.quarantine)].concat() {
         let line = format!("\n> {}\n", inline(&note));
@@ -170,7 +170,7 @@ fn section(entry: &CiFinding) -> String {
     let label = match entry.importance {
         Importance::Real => "❌ REAL",
         Importance::Flaky => "⚠️ FLAKY",
-        Importance::Quarantined => "◌ APART",
+        Importance::Quarantined => "◌ QUARANTINED",
     };
     let mut text = format!("**{label}** {}\n\n{}\n", code(entry.test.as_str()), inline(entry.sentence));
     if let Some(failure) = entry.failure.and_then(|attempt| attempt.failure.as_ref()) {
@@ -181,14 +181,10 @@ fn section(entry: &CiFinding) -> String {
         let failure_text: String = failure.message.chars().take(QUOTED).collect();
         let failure_text = format!("{place}{}\n{}", failure.kind, failure_text.trim());
         // Inside HTML, none of the text is parsed as Markdown.
-        let _ = write!(
-            text,
-            "\n<details><summary>what it said</summary>\n{}\n</details>\n",
-            markdown::lines(&failure_text)
-        );
+        let _ = write!(text, "\n<details><summary>failure</summary>\n{}\n</details>\n", markdown::lines(&failure_text));
     }
     if let Some(command) = entry.command {
-        let _ = write!(text, "\nsee it yourself: {}\n", code(command));
+        let _ = write!(text, "\nreproduce: {}\n", code(command));
     }
     text.push('\n');
     text

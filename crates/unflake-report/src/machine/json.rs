@@ -3,16 +3,21 @@
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
+use serde_json::json;
 use serde_json::ser::Formatter;
 use unflake_model::{
-    Attempt, Feedback, Finding, Fingerprint, Measurement, Problem, QuarantineResult, Test, TestId, Totals,
+    Attempt, Confidence, Detail, Feedback, Finding, Fingerprint, Measurement, Problem, QuarantineResult, Searched,
+    Test, TestId, Totals,
 };
 
+use crate::attempts_by_test::TestCases;
+use crate::causes::causes;
+use crate::next_step::{NextStep, next_of_verdict};
 use crate::text::sanitize;
 use crate::{Exit, RunReport};
 
 /// Incremented when a field changes its meaning or is removed, not for new fields.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Borrows everything: a run of 20,000 tests is serialized in place, not copied.
 #[derive(Serialize)]
@@ -27,6 +32,8 @@ struct Document<'a> {
     totals: &'a Totals,
     deselected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    searched: Option<&'a Searched>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<&'a Measurement>,
     findings: Vec<JsonFinding<'a>>,
     problems: &'a [Problem],
@@ -39,19 +46,52 @@ struct Document<'a> {
     attempts: &'a [Attempt],
 }
 
-/// A finding with its id, sentence and feedback.
+/// A finding with what follows from it.
 #[derive(Serialize)]
 struct JsonFinding<'a> {
     id: Fingerprint,
+    cause: Fingerprint,
+    confidence: Option<Confidence>,
     #[serde(flatten)]
     finding: &'a Finding,
+    /// Absent where the technique itself adds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<serde_json::Value>,
+    /// The command that looks for the cause. None: it is known, or there is nothing to find out.
+    next: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_useful: Option<&'a Feedback>,
 }
 
+impl<'a> JsonFinding<'a> {
+    fn new(run: &'a RunReport<'a>, cases: &TestCases, finding: &'a Finding, cause: Fingerprint) -> Self {
+        let next = match next_of_verdict(run, cases, finding) {
+            Some(NextStep::Command(next)) => Some(next.command),
+            Some(NextStep::Diagnosed(_)) | None => None,
+        };
+        let not_useful = run.not_useful(finding);
+        let evidence = evidence(finding);
+        Self { id: finding.id(), cause, confidence: finding.confidence(), finding, evidence, next, not_useful }
+    }
+}
+
+fn evidence(finding: &Finding) -> Option<serde_json::Value> {
+    match &finding.detail {
+        Detail::Divergence(divergence) => {
+            let p_value = divergence.locations.first().map(|start| start.chance);
+            Some(json!({ "runs": divergence.runs, "failed": divergence.failed, "p_value": p_value }))
+        }
+        Detail::Factor(influence) => {
+            Some(json!({ "rate": influence.rate, "baseline": influence.baseline, "p_value": influence.p_value }))
+        }
+        _ => None,
+    }
+}
+
 /// Writes the run as one JSON document. `command` is the unflake command, such as `run`.
 pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
-    let finding_of = |finding| JsonFinding { id: Finding::id(finding), finding, not_useful: run.not_useful(finding) };
+    let cases = TestCases::of(run);
+    let findings = run.findings.iter().zip(causes(run.findings));
     let document = Document {
         schema: SCHEMA,
         command,
@@ -62,8 +102,9 @@ pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<(
         exit: run.exit,
         totals: run.totals,
         deselected: run.deselected,
+        searched: run.searched,
         measured: run.measured,
-        findings: run.findings.iter().map(finding_of).collect(),
+        findings: findings.map(|(finding, cause)| JsonFinding::new(run, &cases, finding, cause)).collect(),
         problems: run.problems,
         notes: run.notes,
         left: run.left,

@@ -7,4 +7,5 @@
 pub(crate) mod ci_formats;
 pub(crate) mod json;
 pub(crate) mod junit;
+pub(crate) mod sarif;
 pub(crate) mod xml;

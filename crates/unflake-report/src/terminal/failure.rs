@@ -37,7 +37,7 @@ pub(crate) fn show(term: &mut TermWriter, attempt: &Attempt, shown_before: &str)
     }
     for (name, text) in [("stdout", &attempt.stdout), ("stderr", &attempt.stderr)] {
         if !text.trim().is_empty() {
-            term.prose(indent, Tone::Faint, &format!("it printed to {name}:"))?;
+            term.prose(indent, Tone::Faint, &format!("captured {name}:"))?;
             term.quote(indent, text, OUTPUT_LINES, Keep::End)?;
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn show_other_kinds<'a>(
     for attempt in failures {
         if !shown.contains(&kind_of(attempt)) {
             shown.push(kind_of(attempt));
-            let text = format!("another time: {}", in_one_line(attempt, &term.style));
+            let text = format!("another attempt: {}", in_one_line(attempt, &term.style));
             let indent = term.indent() + 2;
             let room = term.style.width.saturating_sub(indent).min(MAX_COLUMNS);
             let text = keep_start(&text, room, term.style.sign("…"));
@@ -95,9 +95,9 @@ fn kind_text(attempt: &Attempt) -> String {
         None => ("", Phase::Call),
     };
     let phase = match phase {
-        Phase::SetUp => "in its set-up",
-        Phase::TearDown => "in its tear-down",
-        Phase::SharedTearDown => "in a tear-down that it shares with other tests",
+        Phase::SetUp => "in set-up",
+        Phase::TearDown => "in tear-down",
+        Phase::SharedTearDown => "in a shared tear-down",
         Phase::Call | Phase::Process => "",
     };
     match attempt.outcome {

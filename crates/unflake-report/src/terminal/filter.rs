@@ -91,7 +91,7 @@ pub(crate) fn show_excused(term: &mut TermWriter, run: &RunReport) -> io::Result
         if std::mem::replace(&mut first, false) {
             term.blank()?;
         }
-        term.head(Tone::Odd, "≈", "LET GO", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Odd, "EXCUSED", &one_line(finding.test.as_str()))?;
         let indent = term.indent();
         term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         let place = format!("{}:{}", filtered.assertion.spot.file, filtered.line);
@@ -125,19 +125,15 @@ pub fn filter_learned(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let term = &mut TermWriter::new(*style, out);
-    let separator = style.sign(" · ").trim_end();
     let counts = [
         format::count(run.tests.len(), "test"),
         format::count(learned.runs as usize, "run"),
         format::count(learned.assertions, "assertion"),
         format::duration(run.totals.seconds),
     ];
-    let last = counts.len() - 1;
-    let counts: Vec<String> =
-        counts.into_iter().enumerate().map(|(at, count)| if at < last { count + separator } else { count }).collect();
-    term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
+    term.prose(0, Tone::Bold, &counts.join(", "))?;
     for problem in run.problems {
-        term.head(Tone::Bad, "✗", "ERROR", &one_line(format::problem_text(problem.kind)))?;
+        term.head(Tone::Bad, "ERROR", &one_line(format::problem_text(problem.kind)))?;
         term.prose(term.indent(), Tone::Usual, &one_line(&problem.text))?;
     }
     let (in_filter, others): (Vec<&VaryingAssertion>, Vec<&VaryingAssertion>) =
@@ -150,21 +146,13 @@ pub fn filter_learned(
         term.blank()?;
         let until = learned.expires.as_ref().map(|date| format!(" until {date}")).unwrap_or_default();
         let what = format::count(in_filter.len(), "assertion");
-        term.prose(
-            2,
-            Tone::Usual,
-            &format!("{what} in {}{until}: review it and keep it with your code", one_line(file)),
-        )?;
-        term.prose(
-            2,
-            Tone::Usual,
-            &format!("{} unflake run --filter   lets them fail, and lists each that did", style.sign("→")),
-        )?;
+        term.prose(0, Tone::Usual, &format!("{what} in {}{until}: review and commit the file", one_line(file)))?;
+        term.labelled(0, "next", "unflake run --filter", "excuses their failures and lists each")?;
     }
     if !quiet && !others.is_empty() {
         term.blank()?;
         let what = format!(
-            "{} saw different values but never both held and failed: not let fail, nothing to do",
+            "{} saw different values but never both passed and failed: not in the filter",
             format::count(others.len(), "more assertion")
         );
         term.prose(2, Tone::Faint, &what)?;
@@ -176,10 +164,9 @@ pub fn filter_learned(
 }
 
 fn show_varying(term: &mut TermWriter, one: &VaryingAssertion) -> io::Result<()> {
-    term.head(Tone::Odd, "≈", "VARIES", &one_line(one.assertion.test.as_str()))?;
+    term.head(Tone::Odd, "VARIES", &one_line(one.assertion.test.as_str()))?;
     let indent = term.indent();
-    let how = format!("score {:.2} · failed {} of {}", one.score, one.failed, one.runs);
-    let how = how.replace(" · ", term.style.sign(" · "));
+    let how = format!("score {:.2}, failed {} of {} runs", one.score, one.failed, one.runs);
     term.side_by_side(indent, (Tone::Usual, &one_line(&one.assertion.spot.expression)), (Tone::Faint, &how))?;
     let values = |text: &str| one_line(&text.lines().collect::<Vec<_>>().join(", ")).into_owned();
     let mut saw: Vec<String> =
@@ -194,21 +181,21 @@ fn show_varying(term: &mut TermWriter, one: &VaryingAssertion) -> io::Result<()>
 pub fn filter_ranks(ranks: &AssertionRanks, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let term = &mut TermWriter::new(*style, out);
     if ranks.assertions == 0 {
-        term.prose(2, Tone::Usual, "nothing is known of assertions yet")?;
-        return term.prose(2, Tone::Usual, &format!("{} unflake filter learn   looks at them", style.sign("→")));
+        term.prose(0, Tone::Usual, "no assertion samples yet")?;
+        return term.labelled(0, "next", "unflake filter learn", "samples them");
     }
-    let what = format!("{} looked at, {} vary", format::count(ranks.assertions, "assertion"), ranks.varying.len());
+    let what = format!("{} sampled, {} vary", format::count(ranks.assertions, "assertion"), ranks.varying.len());
     term.prose(2, Tone::Bold, &what)?;
     for one in ranks.varying {
         term.blank()?;
         show_varying(term, one)?;
         let standing = match (one.in_filter, one.failed) {
             (true, _) => "in the filter",
-            (false, 0) => "always held: not let fail",
+            (false, 0) => "never failed: not in the filter",
             (false, _) => "not in the filter",
         };
         let over = format::count(one.versions, "version");
-        term.prose(term.indent(), Tone::Faint, &format!("{standing}; looked at on {over}"))?;
+        term.prose(term.indent(), Tone::Faint, &format!("{standing}; sampled on {over}"))?;
     }
     let rank = |term: &mut TermWriter, title: &str, rows: Vec<(String, f64)>| -> io::Result<()> {
         if rows.is_empty() {
@@ -222,8 +209,8 @@ pub fn filter_ranks(ranks: &AssertionRanks, style: &TerminalStyle, out: &mut dyn
         .objects
         .iter()
         .map(|((object, place), score)| (format!("{} ({})", one_line(object), one_line(place)), *score));
-    rank(term, "what they look at", objects.collect())?;
-    rank(term, "their tests", ranks.tests.iter().map(|(test, score)| (quote(test.as_str()), *score)).collect())
+    rank(term, "compared values", objects.collect())?;
+    rank(term, "tests", ranks.tests.iter().map(|(test, score)| (quote(test.as_str()), *score)).collect())
 }
 
 /// Writes the recommended threshold and its evidence.
@@ -234,27 +221,26 @@ pub fn tune_report(tuned: &TuneReport, style: &TerminalStyle, out: &mut dyn Writ
     term.prose(2, Tone::Bold, &head)?;
     let (removed, varied) = (percent(tuned.removed), tuned.varied);
     let what =
-        format!("lets {removed} of {varied} varying assertions fail, and none whose failure was marked true or update");
+        format!("excuses {removed} of {varied} varying assertions, and none whose failure is labelled true or update");
     term.prose(2, Tone::Usual, &what)?;
     term.prose(2, Tone::Usual, &evidence_sentence(tuned))?;
     if let Some((threshold, share)) = tuned.balance {
-        let what = format!("both curves meet at {threshold:.2}: {} taken out, as many kept", percent(share));
+        let what = format!("curves cross at {threshold:.2}: {} excused, as many kept", percent(share));
         term.prose(2, Tone::Faint, &what)?;
     }
     if tuned.unknown > 0 {
-        let what =
-            format!("{} of assertions that were never looked at", format::count(tuned.unknown as usize, "label"));
-        term.prose(2, Tone::Faint, &format!("{what}: nothing lets them fail"))?;
+        let what = format!("{} of assertions without samples", format::count(tuned.unknown as usize, "label"));
+        term.prose(2, Tone::Faint, &format!("{what}: never excused"))?;
     }
-    term.prose(2, Tone::Usual, &format!("{} unflake filter tune --write   puts it into the filter", style.sign("→")))
+    term.labelled(0, "next", "unflake filter tune --write", "writes it into the filter")
 }
 
 /// The size of the evidence, as a sentence.
 pub(crate) fn evidence_sentence(tuned: &TuneReport) -> String {
     let may_lose = tuned.may_lose * 100.0;
     let lost = match tuned.bugs {
-        0 => "no bug is marked, so nothing is known of how many would be lost".to_owned(),
-        _ => format!("up to {may_lose:.0} % of bugs may be lost all the same (95 % confidence)"),
+        0 => "no bug is labelled, so the loss is unknown".to_owned(),
+        _ => format!("up to {may_lose:.0} % of bugs may be lost (95 % confidence)"),
     };
-    format!("it rests on {} failures marked true, {} update, {} flaky: {lost}", tuned.bugs, tuned.updates, tuned.flaky)
+    format!("evidence: {} failures labelled true, {} update, {} flaky; {lost}", tuned.bugs, tuned.updates, tuned.flaky)
 }

@@ -34,33 +34,31 @@ impl HistoryRow<'_> {
     /// The circumstances of the attempt that matter to a flaky test.
     pub fn circumstances(&self) -> String {
         if let Some(imported_from) = self.imported_from {
-            let again = if self.run > 0 { ", again" } else { "" };
+            let again = if self.run > 0 { ", retry" } else { "" };
             return format!("{}{again}", one_line(imported_from));
         }
         let after = match self.position {
-            0 => ", as the first".to_owned(),
-            1 => ", after 1 other".to_owned(),
-            others => format!(", after {others} others"),
+            0 => ", first".to_owned(),
+            1 => ", after 1 test".to_owned(),
+            others => format!(", after {others} tests"),
         };
         match (self.purpose, self.run) {
             (Purpose::Suite, 0) => format!("suite{after}"),
-            (Purpose::Suite, _) => "again at once".to_owned(),
-            (Purpose::AtEnd, _) => "again after the suite".to_owned(),
-            (Purpose::Again, _) => format!("all of its process again{after}"),
+            (Purpose::Suite, _) => "immediate retry".to_owned(),
+            (Purpose::AtEnd, _) => "retry after the suite".to_owned(),
+            (Purpose::Again, _) => format!("whole process again{after}"),
             (Purpose::Stress, _) => "under stress".to_owned(),
-            (Purpose::Look, _) => "to be looked at, alone".to_owned(),
-            (Purpose::Twice, _) if self.origin == Isolation::InProcess => {
-                "in an in-process environment of its own".to_owned()
-            }
-            (Purpose::Twice, 0) => "the first of two".to_owned(),
-            (Purpose::Twice, _) => "the second of two".to_owned(),
+            (Purpose::Look, _) => "traced, alone".to_owned(),
+            (Purpose::Twice, _) if self.origin == Isolation::InProcess => "in-process environment".to_owned(),
+            (Purpose::Twice, 0) => "first of two".to_owned(),
+            (Purpose::Twice, _) => "second of two".to_owned(),
             (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
-            (Purpose::State, _) => format!("in a search for state{after}"),
+            (Purpose::State, _) => format!("state search{after}"),
             (Purpose::Base, _) => "at the base".to_owned(),
-            (Purpose::Factor, _) => "under other circumstances".to_owned(),
+            (Purpose::Factor, _) => "under other factors".to_owned(),
             (Purpose::OtherSeeds, _) => "new process with other seeds".to_owned(),
             (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),
-            (Purpose::Fresh, _) => format!("again in the fresh {}", self.origin.word()),
+            (Purpose::Fresh, _) => format!("retry in the fresh {}", self.origin.word()),
         }
     }
 }
@@ -78,13 +76,13 @@ pub fn attempts_table(
     let term = &mut TermWriter::new(*style, out);
     term.line(&[(Tone::Usual, "  "), (Tone::Bold, &one_line(test.as_str()))])?;
     if rows.is_empty() {
-        return term.prose(2, Tone::Usual, "no attempts are known");
+        return term.prose(2, Tone::Usual, "no attempts");
     }
     match score {
         Some(score) => score.body(2, zone, term)?,
         None => {
             let failed = rows.iter().filter(|row| row.outcome.is_failure()).count();
-            term.prose(2, Tone::Usual, &format!("failed {failed} of {}", format::count(rows.len(), "time")))?;
+            term.prose(2, Tone::Usual, &format!("failed {failed} of {}", format::count(rows.len(), "attempt")))?;
         }
     }
     term.blank()?;
@@ -123,7 +121,7 @@ fn stacked(
     term.line(&[(Tone::Usual, "  "), (tone(row), outcome), (Tone::Usual, "  "), (Tone::Usual, when)])?;
     let rest = [took, revision, circumstances].map(String::as_str);
     let rest: Vec<&str> = rest.into_iter().filter(|part| !part.is_empty()).collect();
-    term.prose(6, Tone::Faint, &rest.join(term.style.sign(" · ")))?;
+    term.prose(6, Tone::Faint, &rest.join(", "))?;
     message_below(term, &format::first_line(row.message, term.style.sign("…")))
 }
 

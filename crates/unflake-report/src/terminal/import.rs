@@ -42,15 +42,15 @@ impl ImportReport {
             parts.push(format!("{} skipped", self.skipped));
         }
         if self.known > 0 {
-            parts.push(format!("{} known already", format::count(self.known, "report")));
+            parts.push(format!("{} already imported", format::count(self.known, "report")));
         }
-        term.prose(2, Tone::Usual, &parts.join(style.sign(" · ")))?;
+        term.prose(0, Tone::Bold, &parts.join(", "))?;
         for (path, why) in &self.broken {
-            term.head(Tone::Odd, "≈", "CUT", &one_line(path))?;
-            term.prose(term.indent(), Tone::Usual, &format!("{}; what stands before is kept", one_line(why)))?;
+            term.head(Tone::Odd, "PARTIAL", &one_line(path))?;
+            term.prose(term.indent(), Tone::Usual, &format!("{}; earlier results are imported", one_line(why)))?;
         }
         for (path, why) in &self.refused {
-            term.head(Tone::Bad, "✗", "NOT", &one_line(path))?;
+            term.head(Tone::Bad, "FAILED", &one_line(path))?;
             term.prose(term.indent(), Tone::Usual, &one_line(why))?;
         }
         Ok(())

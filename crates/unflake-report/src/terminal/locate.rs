@@ -1,13 +1,14 @@
 //! Terminal report for `unflake locate`: where a flaky test starts to fail.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use unflake_model::{Detail, Divergence, DivergencePoint, Feedback, Finding, SourceLine};
 
-use crate::divergence_text::{self, Confidence, file_and_line, same_line};
+use crate::divergence_text::{self, file_and_line, same_line};
+use crate::fix::fix;
 use crate::terminal::excerpt::{Excerpt, ExcerptLimits, ExcerptLine, ExcerptScope, ExecutedBy, Sources};
 use crate::terminal::writer::{MAX_COLUMNS, TermWriter, Tone};
+use crate::text::confidence::confidence;
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width, wrap};
 use crate::{TerminalStyle, one_line};
@@ -46,21 +47,16 @@ const LISTED: usize = 4;
 /// Columns for one value, and for one message.
 const VALUE: usize = 40;
 const MESSAGE: usize = 160;
-/// Column at which the text next to a label begins.
-const LABEL_COLUMNS: usize = 19;
 
 /// Writes the located line. `quiet` leaves out everything but the answer.
 pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let Some(divergence) = located.divergence() else { return Ok(()) };
     let term = &mut TermWriter::new(*style, out);
-    headline(term, divergence)?;
+    headline(term, located.finding, divergence)?;
     if let Some(feedback) = located.feedback {
-        let entries = format!(
-            "{}; this is the short form (`unflake answer {} useful` takes it back)",
-            format::feedback_text(feedback),
-            format::short(&located.finding.id())
-        );
-        term.prose(2, Tone::Odd, &entries)?;
+        term.prose(2, Tone::Odd, &format::feedback_text(feedback))?;
+        let undo = format!("unflake report feedback {} useful", format::short(&located.finding.id()));
+        term.labelled(2, "undo", &undo, "shows the full report again")?;
     } else if !quiet {
         let (point, others) = divergence_text::divergence_points(divergence);
         let scope = ExcerptScope { divergence, start: divergence.locations.first(), point };
@@ -70,10 +66,11 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
         term.blank()?;
         also(term, divergence, &others)?;
         unknown(term, divergence)?;
-        let advice = divergence_text::advice(divergence).replace('`', "");
-        labelled(term, "what people do", &advice)?;
+        if let Some(fix) = fix(located.finding) {
+            term.labelled_prose(2, "fix", &fix)?;
+        }
         if let Some(command) = located.reproduce {
-            labelled_unwrapped(term, "see it yourself", &one_line(command))?;
+            term.labelled(2, "reproduce", &one_line(command), "fails sometimes")?;
         }
     }
     term.blank()?;
@@ -81,33 +78,25 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
 }
 
 /// The located line, where the failure shows, and the kind of cause.
-fn headline(term: &mut TermWriter, divergence: &Divergence) -> io::Result<()> {
+fn headline(term: &mut TermWriter, finding: &Finding, divergence: &Divergence) -> io::Result<()> {
     let first = match divergence.locations.first() {
         Some(start) => {
-            let starts = Confidence::of(start.chance).starts_at();
-            sentence(&format!("It {starts} {}: {}", file_and_line(&start.line), start.sentence))
+            let confidence = confidence(finding).unwrap_or_default();
+            sentence(&format!("Root cause ({confidence}): {}, {}", file_and_line(&start.line), start.sentence))
         }
-        None => sentence(&format!("Where it starts is not known: {}", divergence_text::no_location_reason(divergence))),
+        None => sentence(&format!("Root cause not found: {}", divergence_text::no_location_reason(divergence))),
     };
-    term.prose(2, Tone::Bold, &bounded(term.style, &first))?;
-    if let Some(start) = divergence.locations.first() {
-        let (sure, odds) = (Confidence::of(start.chance).label(), divergence_text::odds(start.chance));
-        let entries = format!("That is {sure}: by chance alone, so clear a difference comes {odds}.");
-        term.prose(2, Tone::Usual, &entries)?;
-    }
+    term.prose(0, Tone::Bold, &bounded(term.style, &first))?;
     if let Some(shows) = &divergence.shows {
         let message = divergence_text::divergence_points(divergence).0.and_then(|point| point.messages.first());
         let message = message.map(|(text, _)| message_line(term.style, text)).unwrap_or_default();
-        let shows = match &*message {
-            "" => format!("It shows at {}.", one_line(&file_and_line(shows))),
-            message => format!("It shows at {}: {message}", one_line(&file_and_line(shows))),
-        };
-        term.prose(2, Tone::Usual, &shows)?;
+        let place = one_line(&file_and_line(shows)).into_owned();
+        let shows = if message.is_empty() { place } else { format!("{place}: {message}") };
+        term.labelled_prose(2, "failure", &shows)?;
     }
-    let because = if divergence.because.is_empty() { "" } else { ", because " };
-    let kind = format!("Kind: {}{because}{}", divergence_text::cause_name(divergence.kind), divergence.because);
-    term.prose(2, Tone::Usual, &bounded(term.style, &sentence(&kind)))?;
-    Ok(())
+    let because = if divergence.because.is_empty() { "" } else { ": " };
+    let kind = format!("{}{because}{}", divergence_text::cause_name(divergence.kind), divergence.because);
+    term.labelled_prose(2, "kind", &bounded(term.style, &kind))
 }
 
 fn show(term: &mut TermWriter, divergence: &Divergence, excerpt: &Excerpt) -> io::Result<()> {
@@ -151,7 +140,7 @@ fn show(term: &mut TermWriter, divergence: &Divergence, excerpt: &Excerpt) -> io
 }
 
 fn code(row: &ExcerptLine, room: usize, style: TerminalStyle) -> String {
-    let text = row.text.as_deref().unwrap_or("(the source is not there)");
+    let text = row.text.as_deref().unwrap_or("(source not available)");
     // Bounds the text before it is escaped.
     let start: String = text.chars().take(MAX_COLUMNS + 1).collect();
     keep_start(&one_line(&start), room, style.sign("…")).into_owned()
@@ -170,7 +159,7 @@ fn mark(row: &ExcerptLine, style: TerminalStyle) -> (Tone, &'static str) {
 fn notes(row: &ExcerptLine, divergence: &Divergence, style: TerminalStyle) -> String {
     let values = |split: &_| divergence_text::value_ranges(split, VALUE, style.sign(" · "), style.sign("…"));
     let entries: Vec<String> = row.notes.iter().map(|note| note.text(divergence.failed, &values)).collect();
-    printable(&style, &entries.join("; ")).into_owned()
+    style.sentence(&one_line(&entries.join("; "))).into_owned()
 }
 
 /// Other locations that separate failing from passing runs, and other divergence points.
@@ -188,59 +177,36 @@ fn also(term: &mut TermWriter, divergence: &Divergence, others: &[&DivergencePoi
         let message = point.messages.first().map(|(text, _)| message_line(term.style, text)).unwrap_or_default();
         let message_line = if message.is_empty() { String::new() } else { format!(": {message}") };
         let strand = if point.strand == usual { String::new() } else { format!(", in {}", point.strand) };
-        let runs = format!("{} of {} failing runs part", point.runs, divergence.failed);
+        let runs = format!("{} of {} failing runs diverge", point.runs, divergence.failed);
         entries.push(format!("{runs} {}{strand}{message_line}", divergence_text::diverges_where(point)));
     }
     list(term, "also", &entries)
 }
 
 fn unknown(term: &mut TermWriter, divergence: &Divergence) -> io::Result<()> {
-    list(term, "not known", &divergence.unknown)
+    list(term, "unknown", &divergence.unknown)
 }
 
 fn list(term: &mut TermWriter, label: &str, entries: &[String]) -> io::Result<()> {
     for (at, text) in entries.iter().take(LISTED).enumerate() {
         let text = bounded(term.style, text);
-        labelled(term, if at == 0 { label } else { "" }, &text)?;
+        term.labelled_prose(2, if at == 0 { label } else { "" }, &text)?;
     }
     match entries.len().saturating_sub(LISTED) {
         0 => Ok(()),
-        more => labelled(term, "", &format!("and {more} more")),
+        more => term.labelled_prose(2, "", &format!("and {more} more")),
     }
-}
-
-/// A paragraph next to its label, or below it on a narrow terminal.
-fn labelled(term: &mut TermWriter, label: &str, text: &str) -> io::Result<()> {
-    let narrow = term.style.width < 60;
-    let indent = if narrow { 4 } else { 2 + LABEL_COLUMNS };
-    if narrow && !label.is_empty() {
-        term.line(&[(Tone::Usual, "  "), (Tone::Faint, label)])?;
-    }
-    for (at, line) in wrap(text.split_whitespace(), term.style.width.saturating_sub(indent)).iter().enumerate() {
-        let label = if at == 0 && !narrow { label } else { "" };
-        let blanks = " ".repeat(indent - 2 - label.len());
-        term.line(&[(Tone::Usual, "  "), (Tone::Faint, label), (Tone::Usual, &blanks), (Tone::Usual, line)])?;
-    }
-    Ok(())
-}
-
-/// Text that people copy is never wrapped.
-fn labelled_unwrapped(term: &mut TermWriter, label: &str, text: &str) -> io::Result<()> {
-    term.side_by_side(2, (Tone::Faint, &format!("{label:<0$}", LABEL_COLUMNS - 2)), (Tone::Usual, text))
 }
 
 fn counts(term: &mut TermWriter, located: &LocateReport, divergence: &Divergence) -> io::Result<()> {
     let mut counts = vec![format!("{}, {} failed", format::count(divergence.runs as usize, "run"), divergence.failed)];
     if divergence.timed_out > 0 {
-        counts.push(format!("{} more timed out and are set apart", divergence.timed_out));
+        counts.push(format!("{} more timed out and are not compared", divergence.timed_out));
     }
     counts.push(format::duration(located.seconds));
     counts.push(format!("finding {}", format::short(&located.finding.id())));
     counts.extend(located.page.map(|path| format!("full report: {}", one_line(path))));
-    let separator = term.style.sign(" · ").trim_end();
-    let last = counts.len() - 1;
-    counts[..last].iter_mut().for_each(|count| count.push_str(separator));
-    term.words(2, Tone::Usual, counts.iter().map(String::as_str))
+    term.prose(0, Tone::Usual, &counts.join(", "))
 }
 
 /// The message of failing runs, in one bounded line.
@@ -254,15 +220,5 @@ fn sentence(text: &str) -> String {
 }
 
 fn bounded(style: TerminalStyle, text: &str) -> String {
-    keep_start(&printable(&style, text), MAX_COLUMNS, style.sign("…")).into_owned()
-}
-
-/// A sentence of unflake that may quote test output: safe to print, in ASCII where necessary.
-fn printable<'a>(style: &TerminalStyle, text: &'a str) -> Cow<'a, str> {
-    let text = one_line(text);
-    if style.unicode || text.is_ascii() {
-        return text;
-    }
-    let signs = [("≥", ">="), ("≤", "<="), ("≠", "!="), ("–", "-"), (" · ", ", "), ("…", "...")];
-    Cow::Owned(signs.iter().fold(text.into_owned(), |text, (sign, plain)| text.replace(sign, plain)))
+    keep_start(&style.sentence(&one_line(text)), MAX_COLUMNS, style.sign("…")).into_owned()
 }

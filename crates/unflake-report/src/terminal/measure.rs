@@ -85,7 +85,7 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
     term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     for problem in run.problems {
         term.blank()?;
-        term.head(Tone::Bad, "✗", "ERROR", format::problem_text(problem.kind))?;
+        term.head(Tone::Bad, "ERROR", format::problem_text(problem.kind))?;
         term.quote(term.indent() + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
     }
     for test in differing.iter().take(TESTS) {
@@ -132,9 +132,9 @@ fn entry(term: &mut TermWriter, test: &TestDifferences) -> io::Result<()> {
     term.blank()?;
     let name = one_line(test.test.as_str());
     match test.kind {
-        DifferingKind::Green => term.head(Tone::Odd, "≈", "VARIES", &name)?,
-        DifferingKind::Flaky => term.head(Tone::Bad, "≈", "FLAKY", &name)?,
-        DifferingKind::Failing => term.head(Tone::Bad, "✗", "FAILS", &name)?,
+        DifferingKind::Green => term.head(Tone::Odd, "VARIES", &name)?,
+        DifferingKind::Flaky => term.head(Tone::Bad, "FLAKY", &name)?,
+        DifferingKind::Failing => term.head(Tone::Bad, "FAILS", &name)?,
     }
     let indent = term.indent();
     if let Some(rate) = test.failures() {

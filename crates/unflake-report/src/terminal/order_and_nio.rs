@@ -1,62 +1,72 @@
-//! Terminal report for `unflake order` and `unflake nio`: order-dependent and non-idempotent tests.
+//! Terminal report for `unflake order` and `unflake nio`: order-dependent and non-idempotent tests,
+//! one block for each cause.
 
 use std::io::{self, Write};
 
-use unflake_model::{Cell, Detail, Failure, Finding, LeakKind, NioKind, OrderKind};
+use unflake_model::{Cell, Confidence, Detail, Failure, Finding, Fingerprint, LeakKind, NioKind, OrderKind};
 
+use crate::causes::causes;
+use crate::fix::fix;
 use crate::terminal::summary;
 use crate::terminal::writer::{Keep, TermWriter, Tone};
 use crate::text::format;
 use crate::{RunReport, TerminalStyle, one_line};
 
 const MESSAGE_LINES: usize = 12;
-/// State cells shown per finding.
+/// State cells shown per cause.
 const CELLS: usize = 8;
+/// Tests shown per cause.
+const TESTS: usize = 20;
 
 /// Writes the findings. `quiet` leaves out what needs no action.
 pub fn order_and_nio(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
     let term = &mut TermWriter::new(*style, out);
     let mut counts: Vec<String> = vec![format::count(run.tests.len(), "test")];
-    for (label, noun) in KINDS {
-        let count = run.findings.iter().filter(|finding| label_of(finding).is_some_and(|kind| kind == label)).count();
-        if count > 0 {
-            counts.push(if count == 1 { format!("1 {}", noun.0) } else { format!("{count} {}", noun.1) });
-        }
-    }
-    if counts.len() == 1 {
-        counts.push("nothing found".to_owned());
-    }
-    let separator = style.sign(" · ").trim_end();
-    counts.iter_mut().for_each(|count| count.push_str(separator));
-    counts.push(format!("{} attempts{separator}", run.attempts.len()));
+    counts.extend(kind_counts(run));
+    counts.extend(run.searched.map(|searched| format::count(searched.sessions as usize, "session")));
     counts.push(format::duration(run.totals.seconds));
-    term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
+    term.prose(0, Tone::Bold, &counts.join(", "))?;
     for problem in run.problems {
         term.blank()?;
-        term.head(Tone::Bad, "✗", "ERROR", format::problem_text(problem.kind))?;
+        term.head(Tone::Bad, "ERROR", format::problem_text(problem.kind))?;
         term.quote(term.indent() + 2, &problem.text, MESSAGE_LINES * 2, Keep::Ends)?;
     }
-    for finding in run.findings {
-        let Some(label) = label_of(finding).filter(|label| !quiet || *label != "BROKEN") else { continue };
-        entry(term, run, finding, label)?;
+    for group in groups(run, quiet) {
+        term.blank()?;
+        match &group[..] {
+            [(finding, label)] => entry(term, run, finding, label)?,
+            group => shared_cause(term, run, group)?,
+        }
     }
     if !quiet {
         summary::notes(term, run.notes)?;
     }
+    summary::search_longer(term, run)?;
     summary::end(term, run, quiet)
 }
 
-/// In the order in which they are counted.
-const KINDS: [(&str, (&str, &str)); 6] = [
-    ("NIO", ("that breaks when it is run twice", "that break when they are run twice")),
-    ("VICTIM", ("that fails after others", "that fail after others")),
-    ("BRITTLE", ("that needs others before it", "that need others before them")),
-    ("SUSPECT", ("that may depend on others: not repeated yet", "that may depend on others: not repeated yet")),
-    ("FLAKY", ("that fails by chance", "that fail by chance")),
-    ("BROKEN", ("that fails always", "that fail always")),
-];
+/// `2 victims`, `1 possible victim`, in the order of `KINDS`.
+fn kind_counts(run: &RunReport) -> Vec<String> {
+    let mut counts = Vec::new();
+    for (label, noun) in KINDS {
+        for possible in [false, true] {
+            let counted = |finding: &&Finding| label_of(finding) == Some(label) && is_possible(finding) == possible;
+            let noun = if possible { format!("possible {noun}") } else { noun.to_owned() };
+            match run.findings.iter().filter(counted).count() {
+                0 => {}
+                count if noun.ends_with("victim") => counts.push(format::count(count, &noun)),
+                count => counts.push(format!("{count} {noun}")),
+            }
+        }
+    }
+    counts
+}
 
-/// The noun for an independent finding; findings that explain another one have none.
+/// Labels and how their findings are counted, in order.
+const KINDS: [(&str, &str); 5] =
+    [("NIO", "non-idempotent"), ("VICTIM", "victim"), ("BRITTLE", "brittle"), ("FLAKY", "flaky"), ("BROKEN", "broken")];
+
+/// The label of an independent finding; findings that explain another one have none.
 fn label_of(finding: &Finding) -> Option<&'static str> {
     Some(match &finding.detail {
         Detail::Nio(nio) => match nio.kind {
@@ -65,7 +75,6 @@ fn label_of(finding: &Finding) -> Option<&'static str> {
             NioKind::NonDeterministic => "FLAKY",
             NioKind::Broken => "BROKEN",
         },
-        Detail::Order(order) if order.culprits.is_empty() => "SUSPECT",
         Detail::Order(order) => match order.kind {
             OrderKind::Victim => "VICTIM",
             OrderKind::Brittle => "BRITTLE",
@@ -82,9 +91,51 @@ fn label_of(finding: &Finding) -> Option<&'static str> {
     })
 }
 
+fn is_possible(finding: &Finding) -> bool {
+    finding.confidence() == Some(Confidence::Possible)
+}
+
+type Labelled<'a> = (&'a Finding, &'static str);
+
+/// The findings to show, those with one cause together, in the order of the first of each.
+fn groups<'a>(run: &RunReport<'a>, quiet: bool) -> Vec<Vec<Labelled<'a>>> {
+    let mut groups: Vec<((Fingerprint, &str), Vec<Labelled>)> = Vec::new();
+    for (finding, cause) in run.findings.iter().zip(causes(run.findings)) {
+        let Some(label) = label_of(finding).filter(|label| !quiet || *label != "BROKEN") else { continue };
+        let key = (cause, label);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push((finding, label)),
+            None => groups.push((key, vec![(finding, label)])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// One block for several tests that one cause explains.
+fn shared_cause(term: &mut TermWriter, run: &RunReport, group: &[Labelled]) -> io::Result<()> {
+    let (first, label) = group[0];
+    let confidence = first.confidence().map(|confidence| format!(" ({})", confidence.word())).unwrap_or_default();
+    term.head(Tone::Odd, label, &format!("{} with one cause{confidence}", format::count(group.len(), "test")))?;
+    let indent = term.indent();
+    let explained = group.iter().find(|(finding, _)| state_of(run, finding).is_some());
+    show_cause(term, run, explained.map_or(first, |(finding, _)| finding))?;
+    for (finding, _) in group.iter().take(TESTS) {
+        term.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Bold, &one_line(finding.test.as_str()))])?;
+        term.prose(indent + 2, Tone::Usual, &one_line(&finding.sentence))?;
+        match run.not_useful(finding) {
+            Some(feedback) => term.prose(indent + 2, Tone::Faint, &format::feedback_text(feedback))?,
+            None => summary::reproduce(term, indent + 2, finding)?,
+        }
+    }
+    match group.len().saturating_sub(TESTS) {
+        0 => Ok(()),
+        more => term.cut(indent, &format!("and {} more with this cause", format::count(more, "test"))),
+    }
+}
+
 fn entry(term: &mut TermWriter, run: &RunReport, finding: &Finding, label: &str) -> io::Result<()> {
-    term.blank()?;
-    term.head(Tone::Odd, "≈", label, &one_line(finding.test.as_str()))?;
+    let confidence = finding.confidence().map(|confidence| format!("  ({})", confidence.word())).unwrap_or_default();
+    term.head(Tone::Odd, label, &format!("{}{confidence}", one_line(finding.test.as_str())))?;
     let indent = term.indent();
     term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
     if let Some(feedback) = run.not_useful(finding) {
@@ -98,16 +149,24 @@ fn entry(term: &mut TermWriter, run: &RunReport, finding: &Finding, label: &str)
     if let Some(failure) = failure {
         show_failure(term, failure)?;
     }
-    for state in run.findings.iter().filter(|one| one.test == finding.test) {
-        if let Detail::State(leak) = &state.detail {
-            term.prose(indent, Tone::Usual, &one_line(&state.sentence))?;
-            show_cells(term, &leak.cells, leak.kind)?;
-        }
+    show_cause(term, run, finding)?;
+    summary::reproduce(term, indent, finding)
+}
+
+/// The leaked state behind a finding, and the fix.
+fn show_cause(term: &mut TermWriter, run: &RunReport, finding: &Finding) -> io::Result<()> {
+    let indent = term.indent();
+    let Some(state) = state_of(run, finding) else { return Ok(()) };
+    if let Detail::State(leak) = &state.detail {
+        let label = if leak.kind == LeakKind::Proven { "cause" } else { "possible" };
+        term.labelled_prose(indent, label, &one_line(&state.sentence))?;
+        show_cells(term, &leak.cells)?;
     }
-    if let Some(command) = finding.command() {
-        term.side_by_side(indent, (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))?;
-    }
-    Ok(())
+    fix(state).map_or(Ok(()), |fix| term.labelled_prose(indent, "fix", &one_line(&fix)))
+}
+
+fn state_of<'a>(run: &RunReport<'a>, finding: &Finding) -> Option<&'a Finding> {
+    run.findings.iter().find(|one| one.test == finding.test && matches!(one.detail, Detail::State(_)))
 }
 
 fn show_failure(term: &mut TermWriter, failure: &Failure) -> io::Result<()> {
@@ -121,20 +180,17 @@ fn show_failure(term: &mut TermWriter, failure: &Failure) -> io::Result<()> {
     term.quote(indent, failure.message.trim(), MESSAGE_LINES, Keep::Ends)
 }
 
-fn show_cells(term: &mut TermWriter, cells: &[Cell], kind: LeakKind) -> io::Result<()> {
+fn show_cells(term: &mut TermWriter, cells: &[Cell]) -> io::Result<()> {
     let indent = term.indent() + 2;
-    let word = if kind == LeakKind::Proven { "leaves" } else { "differs" };
     for cell in cells.iter().take(CELLS) {
-        let value = |value: &Option<String>, none: &str| {
-            value.as_deref().map_or(none.to_owned(), |text| one_line(text).into_owned())
-        };
-        term.side_by_side(indent, (Tone::Faint, word), (Tone::Bold, &one_line(&cell.path)))?;
-        let change = format!("was {}, is {}", value(&cell.before, "not there"), value(&cell.after, "gone"));
-        term.prose(indent + 4, Tone::Usual, &change)?;
+        let value =
+            |value: &Option<String>| value.as_deref().map_or("absent".to_owned(), |text| one_line(text).into_owned());
+        let change = format!("was {}, is {}", value(&cell.before), value(&cell.after));
+        term.side_by_side(indent, (Tone::Bold, &one_line(&cell.path)), (Tone::Usual, &change))?;
         if let Some(written) = &cell.written {
             let at =
                 format!("written at {}:{} in {}", one_line(&written.file), written.line, one_line(&written.function));
-            term.prose(indent + 4, Tone::Usual, &at)?;
+            term.prose(indent + 2, Tone::Usual, &at)?;
         }
     }
     match cells.len().saturating_sub(CELLS) {

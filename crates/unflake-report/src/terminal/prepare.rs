@@ -88,26 +88,26 @@ impl PreparedBatch<'_> {
 }
 
 fn entry(term: &mut TermWriter, test: &PreparedEntry) -> io::Result<()> {
-    let (tone, sign) = match test.kind {
-        PreparedKind::Located | PreparedKind::Ready => (Tone::Good, "✓"),
-        PreparedKind::NotReproduced | PreparedKind::CutShort => (Tone::Odd, "≈"),
-        PreparedKind::Left => (Tone::Faint, "·"),
-        PreparedKind::Failed => (Tone::Bad, "✗"),
+    let tone = match test.kind {
+        PreparedKind::Located | PreparedKind::Ready => Tone::Good,
+        PreparedKind::NotReproduced | PreparedKind::CutShort => Tone::Odd,
+        PreparedKind::Left => Tone::Faint,
+        PreparedKind::Failed => Tone::Bad,
     };
     term.blank()?;
-    term.head(tone, sign, &percent(test.score), &one_line(test.test.as_str()))?;
+    term.head(tone, &percent(test.score), &one_line(test.test.as_str()))?;
     let indent = term.indent();
     if let Some(finding) = &test.finding {
         term.prose(indent, Tone::Usual, &one_line(&divergence_text::finding_sentence(finding)))?;
     }
     let aside = match test.kind {
-        PreparedKind::Ready => "; this was ready",
-        PreparedKind::CutShort => "; it was cut short, and is taken up again",
+        PreparedKind::Ready => "; already prepared",
+        PreparedKind::CutShort => "; budget exhausted, the next run continues",
         _ => "",
     };
     term.prose(indent, Tone::Usual, &format!("{}{aside}", one_line(&test.meaning)))?;
     match &test.page {
-        Some(path) => term.prose(indent, Tone::Usual, &format!("{} {}", term.style.sign("→"), one_line(path))),
+        Some(path) => term.labelled(indent, "report", &one_line(path), ""),
         None => Ok(()),
     }
 }
@@ -117,15 +117,15 @@ pub fn prepared_totals(tests: &[PreparedEntry]) -> String {
     let parts = [
         (PreparedKind::Located, "located"),
         (PreparedKind::NotReproduced, "not reproduced"),
-        (PreparedKind::CutShort, "cut short"),
-        (PreparedKind::Ready, "ready before"),
-        (PreparedKind::Failed, "could not be looked at"),
-        (PreparedKind::Left, "left for the next time"),
+        (PreparedKind::CutShort, "out of budget"),
+        (PreparedKind::Ready, "already prepared"),
+        (PreparedKind::Failed, "could not run"),
+        (PreparedKind::Left, "not reached"),
     ];
     let texts = parts.into_iter().filter_map(|(kind, words)| {
         let count = tests.iter().filter(|test| test.kind == kind).count();
         (count > 0).then(|| format!("{count} {words}"))
     });
     let texts: Vec<String> = texts.collect();
-    if texts.is_empty() { "no test is so flaky".to_owned() } else { texts.join(", ") }
+    if texts.is_empty() { "no test reaches this score".to_owned() } else { texts.join(", ") }
 }

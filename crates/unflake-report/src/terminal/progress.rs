@@ -63,7 +63,7 @@ impl Progress {
     }
 
     pub fn silent() -> Self {
-        let style = TerminalStyle { colour: false, width: usize::MAX, unicode: false };
+        let style = TerminalStyle { colour: false, width: usize::MAX, unicode: false, lines: usize::MAX };
         Self { style, state: ProgressState::default(), output: ProgressOutput::Silent }
     }
 
@@ -230,11 +230,11 @@ impl ProgressState {
         let searching = |what| RunPhase::Searching { what, done: 0 };
         let next = match purpose {
             Purpose::Twice => searching("running each test twice"),
-            Purpose::Order => searching("trying other orders"),
-            Purpose::Search => searching("looking for culprits"),
-            Purpose::State => searching("looking for the state that leaks"),
-            Purpose::Base => searching("at the base"),
-            Purpose::Factor => searching("under other circumstances"),
+            Purpose::Order => searching("running other orders"),
+            Purpose::Search => searching("minimizing orders"),
+            Purpose::State => searching("restoring leaked state"),
+            Purpose::Base => searching("running at the base"),
+            Purpose::Factor => searching("running under other factors"),
             _ => return self.enter_retry(purpose, of),
         };
         if !matches!((&self.phase, &next), (RunPhase::Searching { what: a, .. }, RunPhase::Searching { what: b, .. }) if a == b)

@@ -24,22 +24,18 @@ pub fn quarantine(
     let holding = entries.iter().filter(|(entry, _)| entry.expires >= today).count();
     let over = entries.len() - holding;
     let mut headline = match holding {
-        0 => "nothing is in quarantine".to_owned(),
+        0 => "no test in quarantine".to_owned(),
         _ => format!("{} in quarantine", format::count(holding, "test")),
     };
     if over > 0 {
-        headline.push_str(&format!(
-            "; {} over and {} for nothing",
-            format::count(over, "entry"),
-            if over == 1 { "counts" } else { "count" }
-        ));
+        headline.push_str(&format!(", {} expired", format::count(over, "entry")));
     }
-    term.prose(2, Tone::Bold, &headline)?;
+    term.prose(0, Tone::Bold, &headline)?;
     for (entry, attempts) in entries {
         term.blank()?;
         let left = entry.expires.since(today);
-        let (tone, label) = if left < 0 { (Tone::Bad, "OVER") } else { (Tone::Odd, "APART") };
-        term.head(tone, "◌", label, &one_line(entry.test.as_str()))?;
+        let (tone, label) = if left < 0 { (Tone::Bad, "EXPIRED") } else { (Tone::Odd, "EXCUSED") };
+        term.head(tone, label, &one_line(entry.test.as_str()))?;
         term.prose(term.indent(), Tone::Usual, &reason_and_owner(entry))?;
         term.prose(term.indent(), Tone::Usual, &deadline(entry, left))?;
         term.prose(term.indent(), Tone::Faint, &recent_outcomes(attempts))?;
@@ -56,9 +52,9 @@ fn reason_and_owner(entry: &Quarantined) -> String {
 
 fn deadline(entry: &Quarantined, left: i64) -> String {
     match left {
-        ..0 => format!("was over on {}: mend it, renew it with `unflake quarantine add`, or remove it", entry.expires),
-        0 => format!("holds until today, {}", entry.expires),
-        _ => format!("holds until {}, {} more", entry.expires, format::count(left as usize, "day")),
+        ..0 => format!("expired on {}: fix it, renew it with `unflake quarantine add`, or remove it", entry.expires),
+        0 => format!("expires today, {}", entry.expires),
+        _ => format!("expires on {}, in {}", entry.expires, format::count(left as usize, "day")),
     }
 }
 
@@ -66,9 +62,9 @@ pub fn recent_outcomes(attempts: &[Attempt]) -> String {
     let last = &attempts[..attempts.len().min(RECENT)];
     let failed = last.iter().filter(|attempt| attempt.outcome.is_failure()).count();
     match (last.len(), failed) {
-        (0, _) => "the history has no attempt at it".to_owned(),
-        (tried, 0) => format!("passed in its last {tried} attempts: it may not need this any more"),
-        (tried, failed) => format!("failed in {failed} of its last {}", format::count(tried, "attempt")),
+        (0, _) => "no attempt in the history".to_owned(),
+        (tried, 0) => format!("passed its last {tried} attempts; the entry may be obsolete"),
+        (tried, failed) => format!("failed {failed} of its last {}", format::count(tried, "attempt")),
     }
 }
 
@@ -76,9 +72,8 @@ pub fn recent_outcomes(attempts: &[Attempt]) -> String {
 pub(crate) fn excused(term: &mut TermWriter, results: &[QuarantineResult], cases: &TestCases) -> io::Result<()> {
     for one in results.iter().filter(|one| one.standing == QuarantineStanding::Excused) {
         term.blank()?;
-        term.head(Tone::Odd, "◌", "APART", &one_line(one.entry.test.as_str()))?;
-        let until =
-            format!("fails as foretold, and is excused until {}: {}", one.entry.expires, reason_and_owner(&one.entry));
+        term.head(Tone::Odd, "EXCUSED", &one_line(one.entry.test.as_str()))?;
+        let until = format!("fails as expected, excused until {}: {}", one.entry.expires, reason_and_owner(&one.entry));
         term.prose(term.indent(), Tone::Usual, &until)?;
         if let Some(first) = cases.get(&one.entry.test).and_then(|case| case.failures().next()) {
             failure::show(term, first, "")?;
@@ -93,14 +88,12 @@ pub(crate) fn notes(results: &[QuarantineResult]) -> Vec<String> {
         let test = one_line(one.entry.test.as_str()).into_owned();
         match one.standing {
             QuarantineStanding::Expired => {
-                Some(format!("the quarantine of {test} was over on {}: it counts again", one.entry.expires))
+                Some(format!("the quarantine of {test} expired on {}: its failures count", one.entry.expires))
             }
-            QuarantineStanding::FailedOtherwise => {
-                Some(format!("{test} is in quarantine, but for another failure than it has now"))
-            }
-            QuarantineStanding::Unknown => Some(format!("{test} is in quarantine, and no test here has that name")),
+            QuarantineStanding::FailedOtherwise => Some(format!("{test} is in quarantine for another failure")),
+            QuarantineStanding::Unknown => Some(format!("{test} is in quarantine, but there is no such test")),
             QuarantineStanding::LeftOut => {
-                Some(format!("{test} was left out: {} (until {})", reason_and_owner(&one.entry), one.entry.expires))
+                Some(format!("{test} was skipped: {} (until {})", reason_and_owner(&one.entry), one.entry.expires))
             }
             QuarantineStanding::Excused | QuarantineStanding::Passed | QuarantineStanding::NotRun => None,
         }

@@ -83,10 +83,10 @@ impl Scores {
         let mut parts = vec![format::count(self.tests, "test"), format::count(self.runs, "run")];
         parts.push(format!("{flaky} flaky"));
         parts.push(format!("{broken} broken"));
-        term.prose(2, Tone::Usual, &parts.join(style.sign(" · ")))?;
+        term.prose(0, Tone::Bold, &parts.join(", "))?;
         if self.excluded_runs > 0 {
             let runs = format::count(self.excluded_runs, "run");
-            let text = format!("{runs} set apart: most tests failed there, which no test can be blamed for");
+            let text = format!("{runs} excluded: most tests failed there");
             term.prose(2, Tone::Faint, &text)?;
         }
         for row in self.rows.iter().take(limit) {
@@ -102,8 +102,7 @@ impl Scores {
         if flaky == 0 {
             return Ok(());
         }
-        let next = format!("{} unflake locate TEST says where a flaky test starts to fail", style.sign("→"));
-        term.prose(2, Tone::Faint, &next)
+        term.labelled(0, "next", "unflake history show TEST", "its runs, findings and next step")
     }
 
     /// Writes one document in the form of `--json`.
@@ -134,9 +133,9 @@ impl ScoreRow {
     fn head(&self, term: &mut TermWriter) -> io::Result<()> {
         let test = one_line(&self.test);
         match self.state {
-            ScoreState::Broken => term.head(Tone::Bad, "✗", "BROKEN", &test),
-            ScoreState::Sound => term.head(Tone::Good, "✓", &percent(self.probability), &test),
-            _ => term.head(Tone::Odd, "≈", &percent(self.probability), &test),
+            ScoreState::Broken => term.head(Tone::Bad, "BROKEN", &test),
+            ScoreState::Sound => term.head(Tone::Good, &percent(self.probability), &test),
+            _ => term.head(Tone::Odd, &percent(self.probability), &test),
         }
     }
 
@@ -147,19 +146,18 @@ impl ScoreRow {
             term.prose(indent, Tone::Usual, &since.sentence(zone))?;
         }
         for name in &self.formerly {
-            let words =
-                format!("with the runs of {}, which was gone when this came with the same code", one_line(name));
+            let words = format!("includes the runs of {}, its former name", one_line(name));
             term.prose(indent, Tone::Faint, &words)?;
         }
         self.draw(indent, term)?;
         let mut rest = Vec::new();
         if self.seconds_lost >= 0.1 {
-            rest.push(format!("{} lost in failing and running again", format::duration(self.seconds_lost)));
+            rest.push(format!("{} lost in failures and retries", format::duration(self.seconds_lost)));
         }
         if !self.owner.is_empty() {
             rest.push(one_line(&self.owner).into_owned());
         }
-        if rest.is_empty() { Ok(()) } else { term.prose(indent, Tone::Faint, &rest.join(term.style.sign(" · "))) }
+        if rest.is_empty() { Ok(()) } else { term.prose(indent, Tone::Faint, &rest.join(", ")) }
     }
 
     /// The score with its evidence, as a sentence.
@@ -167,12 +165,12 @@ impl ScoreRow {
         let runs = format::count(self.runs, "run");
         let aside = match self.broken {
             0 => String::new(),
-            broken => format!("; {} while it was broken", format::count(broken, "failure")),
+            broken => format!("; {} while broken", format::count(broken, "failure")),
         };
         let bounds = format!("{} to {}", percent(self.low), percent(self.high));
         match self.state {
             ScoreState::Broken if self.runs == 0 => {
-                format!("fails every time ({})", format::count(self.broken, "time"))
+                format!("fails in every run ({})", format::count(self.broken, "run"))
             }
             ScoreState::Broken => {
                 let before = if self.failures == 0 {
@@ -180,10 +178,10 @@ impl ScoreRow {
                 } else {
                     format::count(self.failures, "flaky failure")
                 };
-                format!("fails every time ({}); before that {before} in {runs}", format::count(self.broken, "time"))
+                format!("fails in every run ({}); before that {before} in {runs}", format::count(self.broken, "run"))
             }
-            ScoreState::Bursty => format!("failed {} of {runs}, in bursts; next time {bounds}{aside}", self.failures),
-            _ => format!("failed {} of {runs}; next time {bounds}{aside}", self.failures),
+            ScoreState::Bursty => format!("failed {} of {runs}, in bursts; next run {bounds}{aside}", self.failures),
+            _ => format!("failed {} of {runs}; next run {bounds}{aside}", self.failures),
         }
     }
 
@@ -215,7 +213,7 @@ impl ScoreSince {
             self.commit.as_deref().map(|commit| format!(", commit {}", one_line(commit.get(..8).unwrap_or(commit))));
         let sure = match self.give_or_take {
             0 => String::new(),
-            runs => format!(", give or take {}", format::count(runs, "run")),
+            runs => format!(" (± {})", format::count(runs, "run")),
         };
         format!("{} since {when}{}{sure}", self.what, commit.unwrap_or_default())
     }

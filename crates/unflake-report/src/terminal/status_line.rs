@@ -90,10 +90,10 @@ pub(crate) fn log_line(state: &ProgressState, now: f64, style: &TerminalStyle) -
 pub(crate) fn phase_line(state: &ProgressState, style: &TerminalStyle) -> String {
     match &state.phase {
         RunPhase::Running => format!("running {}", format::count(state.total, "test")),
-        RunPhase::Again { of, .. } => format!("running {} again", format::count(*of, "failing test")),
-        RunPhase::Fresh { .. } => "running failing tests in fresh environments".to_owned(),
+        RunPhase::Again { of, .. } => format!("retrying {}", format::count(*of, "failing test")),
+        RunPhase::Fresh { .. } => "retrying failing tests in fresh environments".to_owned(),
         RunPhase::Stress { .. } => format!("running {} under stress", format::count(state.total, "test")),
-        RunPhase::Looking => "running one test".to_owned(),
+        RunPhase::Looking => "tracing the test".to_owned(),
         RunPhase::Searching { what, .. } => (*what).to_owned(),
         _ => facts(state, 0.0, style).concat(),
     }
@@ -110,11 +110,11 @@ fn facts(state: &ProgressState, now: f64, style: &TerminalStyle) -> Vec<String> 
         }
         RunPhase::Collecting => vec!["collecting tests".to_owned()],
         RunPhase::Running => vec![format!("{}/{}", state.done, state.total)],
-        RunPhase::Again { done, of } => vec![format!("running failures again {done}/{of}")],
-        RunPhase::Fresh { done } => vec![format!("fresh environments: {done} done")],
-        RunPhase::Stress { done } => vec![format!("under stress: {done} attempts")],
-        RunPhase::Looking => vec!["running one test".to_owned()],
-        RunPhase::Searching { what, done } => vec![format!("{what}: {done} attempts")],
+        RunPhase::Again { done, of } => vec![format!("retries {done}/{of}")],
+        RunPhase::Fresh { done } => vec![format!("retries in fresh environments: {done}")],
+        RunPhase::Stress { done } => vec![format!("stress: {done} runs")],
+        RunPhase::Looking => vec!["tracing the test".to_owned()],
+        RunPhase::Searching { what, done } => vec![format!("{what}: {done} runs")],
     };
     let mut push = |number: usize, word: &str| facts.extend((number > 0).then(|| format!("{number} {word}")));
     push(state.failing.len(), "failing");

@@ -2,17 +2,18 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{
-    Detail, Finding, IntersectKind, Isolation, Outcome, Problem, ProblemKind, QuarantineStanding, VerdictKind,
-};
+use unflake_model::{Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind, QuarantineStanding, Shows};
 
 use crate::attempts_by_test::{TestCase, TestCases};
+use crate::next_step::{NextStep, diagnosis_rank, is_diagnosis, next_of_verdict};
 use crate::terminal::failure;
 use crate::terminal::filter;
 use crate::terminal::quarantine;
 use crate::terminal::writer::{Keep, TermWriter, Tone};
+use crate::text::confidence::confidence;
 use crate::text::format;
-use crate::{RunReport, TerminalStyle, one_line, quote};
+use crate::text::searched::more_time;
+use crate::{RunReport, TerminalStyle, one_line};
 
 /// Real failures shown with their messages, and problems shown. The rest is listed by name.
 const IN_FULL: usize = 20;
@@ -42,17 +43,15 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
     let term = &mut TermWriter::new(*style, out);
-    stopped(term, run, &cases)?;
+    interrupted(term, run, &cases)?;
     let mut counts = counts(run, &cases, [real.len(), without_verdict.len(), flaky.len()]);
-    let separator = style.sign(" · ").trim_end();
-    counts.iter_mut().for_each(|count| count.push_str(separator));
     counts.push(time(run));
-    term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
+    term.prose(0, Tone::Bold, &counts.join(", "))?;
     problems(term, run.problems)?;
     real_failures(term, run, &cases, &real)?;
     failures_without_verdict(term, run, &without_verdict)?;
     if !quiet || run.flaky_gates {
-        flaky_tests(term, run, &flaky)?;
+        flaky_tests(term, run, &cases, &flaky)?;
     }
     filter::show_excused(term, run)?;
     if !quiet {
@@ -60,32 +59,44 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         notes(term, &[run.notes, &quarantine::notes(run.quarantine)].concat())?;
     }
     not_run(term, run)?;
+    search_longer(term, run)?;
     end(term, run, quiet)
 }
 
-/// The last lines of every summary: where the details are, and the exit code.
+/// The option that lets a search cover enough, where it did not.
+pub(crate) fn search_longer(term: &mut TermWriter, run: &RunReport) -> io::Result<()> {
+    let Some(time) = run.searched.and_then(more_time) else { return Ok(()) };
+    term.blank()?;
+    term.labelled(0, "next", &format!("search longer: {time}"), "")
+}
+
+/// The last lines of every summary: the exit code, and where to find what was left out.
 pub(crate) fn end(term: &mut TermWriter, run: &RunReport, quiet: bool) -> io::Result<()> {
-    if term.shortened {
-        term.blank()?;
-        term.prose(2, Tone::Faint, "what is cut short here is complete with --json FILE")?;
-    }
+    let hidden = term.end_limit();
     if !quiet || run.exit.code != 0 {
         term.blank()?;
         let tone = if run.exit.code == 0 { Tone::Good } else { Tone::Bad };
         term.prose(0, tone, &format!("exit {}: {}", run.exit.code, one_line(run.exit.meaning)))?;
     }
-    Ok(())
+    match hidden {
+        0 if term.shortened => term.prose(0, Tone::Faint, "shortened; --json FILE has everything"),
+        0 => Ok(()),
+        lines => {
+            let lines = format::count(lines, "line");
+            term.prose(0, Tone::Faint, &format!("{lines} left out; --full shows them, --json FILE has everything"))
+        }
+    }
 }
 
-fn stopped(term: &mut TermWriter, run: &RunReport, cases: &TestCases) -> io::Result<()> {
+fn interrupted(term: &mut TermWriter, run: &RunReport, cases: &TestCases) -> io::Result<()> {
     if !run.totals.interrupted {
         return Ok(());
     }
     let progress = match cases.list.len() {
-        0 => "no tests had been found yet".to_owned(),
-        all => format!("{} of {} had run", cases.ran(), format::count(all, "test")),
+        0 => "before any test was found".to_owned(),
+        all => format!("after {} of {}", cases.ran(), format::count(all, "test")),
     };
-    term.prose(2, Tone::Odd, &format!("stopped by you: {progress}"))
+    term.prose(0, Tone::Odd, &format!("interrupted {progress}"))
 }
 
 /// The number of tests, and how many are of each kind of interest.
@@ -95,12 +106,12 @@ fn counts(run: &RunReport, cases: &TestCases, [real, without_verdict, flaky]: [u
     let mut push = |number: usize, text: String| counts.extend((number > 0).then_some(text));
     push(run.problems.len(), format::count(run.problems.len(), "problem"));
     push(real, format::count(real, "real failure"));
-    push(without_verdict, format!("{} without a verdict", format::count(without_verdict, "failure")));
+    push(without_verdict, format!("{} not decided", format::count(without_verdict, "failure")));
     push(flaky, format!("{flaky} flaky"));
     let excused = run.quarantine.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
-    push(excused, format!("{excused} in quarantine failed"));
+    push(excused, format!("{excused} quarantined"));
     let filtered = filter::excused_count(run);
-    push(filtered, format!("{filtered} let go"));
+    push(filtered, format!("{filtered} excused by the filter"));
 
     let ended = |outcome| cases.list.iter().filter(|case| case.outcome() == Some(outcome)).count();
     let passed = ended(Outcome::Passed);
@@ -126,16 +137,16 @@ fn counts(run: &RunReport, cases: &TestCases, [real, without_verdict, flaky]: [u
 fn time(run: &RunReport) -> String {
     let all = format::duration(run.totals.seconds);
     match run.totals.rerun_seconds {
-        reruns if reruns >= 0.05 => format!("{all} (of which reruns {})", format::duration(reruns)),
+        reruns if reruns >= 0.05 => format!("{all} ({} retries)", format::duration(reruns)),
         _ => all,
     }
 }
 
 fn nothing_ran(run: &RunReport) -> &'static str {
     if run.tests.is_empty() && run.problems.is_empty() && !run.totals.interrupted {
-        "no tests were found"
+        "no tests found"
     } else {
-        "no tests were run"
+        "no tests ran"
     }
 }
 
@@ -147,7 +158,7 @@ fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Result<()> {
         let mut text = problem.text.as_str();
         match &problem.place {
             Some(place) => {
-                term.head(Tone::Bad, "✗", "ERROR", &one_line(place))?;
+                term.head(Tone::Bad, "ERROR", &one_line(place))?;
                 term.prose(indent, Tone::Usual, what)?;
             }
             None => {
@@ -156,7 +167,7 @@ fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Result<()> {
                 let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
                 let precise = problem.kind == ProblemKind::Start;
                 text = if precise { rest } else { text };
-                term.head(Tone::Bad, "✗", "ERROR", &one_line(if precise { first } else { what }))?;
+                term.head(Tone::Bad, "ERROR", &one_line(if precise { first } else { what }))?;
             }
         }
         if at < IN_FULL {
@@ -171,7 +182,7 @@ fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Result<()> {
 fn real_failures(term: &mut TermWriter, run: &RunReport, cases: &TestCases, real: &[&Finding]) -> io::Result<()> {
     for finding in real.iter().take(IN_FULL) {
         term.blank()?;
-        term.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Bad, "REAL", &one_line(finding.test.as_str()))?;
         let indent = term.indent();
         term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         if let Some((_, sentence)) = change(cases, finding) {
@@ -184,16 +195,17 @@ fn real_failures(term: &mut TermWriter, run: &RunReport, cases: &TestCases, real
             case.failures().next().map_or(Ok(()), |first| failure::show(term, first, &finding.sentence))?;
             failure::show_other_kinds(term, case.failures())?;
         }
-        repeat(term, finding)?;
+        known_cause(term, run, finding)?;
+        reproduce(term, indent, finding)?;
     }
     let rest = real.get(IN_FULL..).unwrap_or_default();
     if !rest.is_empty() {
         term.blank()?;
         term.shortened = true;
-        term.prose(2, Tone::Usual, &format!("{}, by name only:", format::count(rest.len(), "more real failure")))?;
+        term.prose(0, Tone::Usual, &format!("{}, by name only:", format::count(rest.len(), "more real failure")))?;
     }
     for finding in rest {
-        term.head(Tone::Bad, "✗", "REAL", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Bad, "REAL", &one_line(finding.test.as_str()))?;
     }
     Ok(())
 }
@@ -209,15 +221,14 @@ fn change<'a>(cases: &TestCases<'a>, finding: &Finding) -> Option<(IntersectKind
 
 /// Failed tests without a verdict, usually because the run was stopped.
 fn failures_without_verdict(term: &mut TermWriter, run: &RunReport, without_verdict: &[&TestCase]) -> io::Result<()> {
-    let why =
-        if run.totals.interrupted { "the run was stopped before it was run again" } else { "it was not run again" };
+    let why = if run.totals.interrupted { "interrupted before its retries" } else { "it was not retried" };
     for (at, case) in without_verdict.iter().enumerate() {
         if at <= IN_FULL {
             term.blank()?;
         }
-        term.head(Tone::Bad, "✗", "FAIL", &one_line(case.id.as_str()))?;
+        term.head(Tone::Bad, "FAIL", &one_line(case.id.as_str()))?;
         if let Some(attempt) = case.failures().next().filter(|_| at < IN_FULL) {
-            term.prose(term.indent(), Tone::Usual, &format!("no verdict: {why}"))?;
+            term.prose(term.indent(), Tone::Usual, &format!("not decided: {why}"))?;
             failure::show(term, attempt, "")?;
         }
     }
@@ -225,45 +236,51 @@ fn failures_without_verdict(term: &mut TermWriter, run: &RunReport, without_verd
     Ok(())
 }
 
-fn flaky_tests(term: &mut TermWriter, run: &RunReport, flaky: &[&Finding]) -> io::Result<()> {
+fn flaky_tests(term: &mut TermWriter, run: &RunReport, cases: &TestCases, flaky: &[&Finding]) -> io::Result<()> {
     if !flaky.is_empty() {
         term.blank()?;
     }
     for finding in flaky {
-        term.head(Tone::Odd, "≈", "FLAKY", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Odd, "FLAKY", &one_line(finding.test.as_str()))?;
+        let indent = term.indent();
         // What fails the run is shown in full, whatever the feedback.
         if let Some(feedback) = run.not_useful(finding).filter(|_| !run.flaky_gates) {
-            term.prose(term.indent(), Tone::Faint, &format::feedback_text(feedback))?;
+            term.prose(indent, Tone::Faint, &format::feedback_text(feedback))?;
             continue;
         }
-        term.prose(term.indent(), Tone::Usual, &one_line(&finding.sentence))?;
-        repeat(term, finding)?;
-        if depends_on_shared_state(finding) {
-            let next = format!("{} unflake order {}", term.style.sign("→"), quote(finding.test.as_str()));
-            term.side_by_side(term.indent(), (Tone::Usual, &next), (Tone::Faint, "names the test that does it"))?;
-        } else if run.can_locate && is_random(finding) {
-            let next = format!("{} unflake locate {}", term.style.sign("→"), quote(finding.test.as_str()));
-            term.side_by_side(term.indent(), (Tone::Usual, &next), (Tone::Faint, "says where in the code it starts"))?;
+        term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
+        known_cause(term, run, finding)?;
+        reproduce(term, indent, finding)?;
+        if let Some(NextStep::Command(next)) = next_of_verdict(run, cases, finding) {
+            term.labelled(indent, "next", &one_line(&next.command), next.purpose)?;
         }
     }
     Ok(())
 }
 
-/// Whether another test makes it fail in a shared process.
-fn depends_on_shared_state(finding: &Finding) -> bool {
-    finding.verdict().is_some_and(|verdict| {
-        verdict.kind == VerdictKind::FlakyStateDependent && verdict.evidence.fresh == Some(Isolation::Fork)
-    })
+/// The earlier finding that explains the failures of a test, in one line.
+fn known_cause(term: &mut TermWriter, run: &RunReport, finding: &Finding) -> io::Result<()> {
+    let known = run.known_about(&finding.test).filter(|known| is_diagnosis(&known.finding));
+    let Some(known) = known.min_by_key(|known| diagnosis_rank(&known.finding)) else { return Ok(()) };
+    let confidence = confidence(&known.finding).unwrap_or_default();
+    let sentence = one_line(&known.finding.sentence).into_owned();
+    let text = format!("{sentence} ({confidence}, {})", known.date_and_commit());
+    term.labelled_prose(term.indent(), "cause", &text)
 }
 
-/// Whether the failure is random.
-fn is_random(finding: &Finding) -> bool {
-    finding.verdict().is_some_and(|verdict| verdict.kind == VerdictKind::FlakyIndependent)
-}
-
-fn repeat(term: &mut TermWriter, finding: &Finding) -> io::Result<()> {
-    let Some(command) = finding.command() else { return Ok(()) };
-    term.side_by_side(term.indent(), (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))
+/// The commands that reproduce a finding, with what each shows.
+pub(crate) fn reproduce(term: &mut TermWriter, indent: usize, finding: &Finding) -> io::Result<()> {
+    for (at, one) in finding.reproduce.iter().enumerate() {
+        let label = if at == 0 { "reproduce" } else { "" };
+        let remark = match one.shows {
+            Shows::Fails if finding.reproduce.len() == 1 => "",
+            Shows::Fails => "fails",
+            Shows::Passes => "passes",
+            Shows::SometimesFails => "fails sometimes",
+        };
+        term.labelled(indent, label, &one_line(&one.command), remark)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn notes(term: &mut TermWriter, notes: &[String]) -> io::Result<()> {
@@ -271,7 +288,7 @@ pub(crate) fn notes(term: &mut TermWriter, notes: &[String]) -> io::Result<()> {
         term.blank()?;
     }
     for note in notes {
-        term.prose(2, Tone::Usual, &format!("note: {}", one_line(note)))?;
+        term.prose(0, Tone::Usual, &format!("note: {}", one_line(note)))?;
     }
     Ok(())
 }
@@ -283,12 +300,12 @@ fn not_run(term: &mut TermWriter, run: &RunReport) -> io::Result<()> {
     }
     term.blank()?;
     let why = run.left_why.map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-    term.prose(2, Tone::Odd, &format!("{} not run{why}", format::count(run.left.len(), "test")))?;
+    term.prose(0, Tone::Odd, &format!("{} not run{why}", format::count(run.left.len(), "test")))?;
     for id in run.left.iter().take(NAMED) {
-        term.line(&[(Tone::Usual, "    "), (Tone::Usual, &one_line(id.as_str()))])?;
+        term.line(&[(Tone::Usual, "  "), (Tone::Usual, &one_line(id.as_str()))])?;
     }
     match run.left.len().saturating_sub(NAMED) {
         0 => Ok(()),
-        more => term.cut(4, &format!("and {more} more")),
+        more => term.cut(2, &format!("and {more} more")),
     }
 }

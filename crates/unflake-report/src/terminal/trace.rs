@@ -73,15 +73,15 @@ pub fn trace(threads: &[TraceListing], style: &TerminalStyle, out: &mut dyn Writ
                 }
                 ListingLine::Loop(lines, times) => {
                     let which = if lines == 1 { "this line".to_owned() } else { format!("these {lines} lines") };
-                    term.line(&[(Tone::Faint, &format!("    {which} {times} times in all"))])?;
+                    term.line(&[(Tone::Faint, &format!("    {which} {times} times in total"))])?;
                 }
             }
         }
         if thread.steps.is_empty() {
-            term.line(&[(Tone::Faint, "  no line of the project")])?;
+            term.line(&[(Tone::Faint, "  no project lines")])?;
         }
         for gap in &thread.gaps {
-            term.line(&[(Tone::Odd, "  not all: "), (Tone::Usual, &one_line(gap))])?;
+            term.line(&[(Tone::Odd, "  incomplete: "), (Tone::Usual, &one_line(gap))])?;
         }
     }
     let lines: usize = threads.iter().map(|thread| thread.steps.len()).sum();

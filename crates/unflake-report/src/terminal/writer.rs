@@ -7,8 +7,10 @@ use crate::TerminalStyle;
 use crate::text::format;
 use crate::text::sanitize::{break_up_command, chop, keep_start, plain, width, wrap};
 
-/// Column at which the text of an entry begins: after its symbol and label.
+/// Column at which the text of an entry begins: after its label.
 pub(crate) const INDENT: usize = 9;
+/// Columns of a label such as `reproduce`.
+const LABEL: usize = 11;
 const NARROW_INDENT: usize = 2;
 const NARROW: usize = 60;
 /// Most columns for a line of test output, however wide the terminal is.
@@ -58,6 +60,27 @@ impl TerminalStyle {
         }
     }
 
+    /// A sentence of unflake, with its signs in ASCII where necessary. Signs in quoted text of tests
+    /// change too.
+    pub(crate) fn sentence<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        const SIGNS: [(&str, &str); 10] = [
+            ("≥", ">="),
+            ("≤", "<="),
+            ("≠", "!="),
+            ("–", "-"),
+            (" · ", ", "),
+            ("…", "..."),
+            ("→", "->"),
+            ("×", "x"),
+            ("≈", "~"),
+            ("±", "+/-"),
+        ];
+        if self.unicode || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(SIGNS.iter().fold(text.to_owned(), |text, (sign, plain)| text.replace(sign, plain)))
+    }
+
     /// The text in that colour. It must be safe to print already.
     pub(crate) fn paint<'a>(&self, tone: Tone, text: &'a str) -> Cow<'a, str> {
         if !self.colour || tone == Tone::Usual || text.is_empty() {
@@ -81,13 +104,16 @@ pub(crate) struct TermWriter<'a> {
     out: &'a mut dyn Write,
     /// Whether something was left out that is available elsewhere.
     pub(crate) shortened: bool,
+    written: usize,
+    /// Lines beyond the limit of the style.
+    hidden: usize,
 }
 
 impl<'a> TermWriter<'a> {
     pub(crate) fn new(style: TerminalStyle, out: &'a mut dyn Write) -> Self {
         // Narrower text would be unreadable.
         let style = TerminalStyle { width: style.width.max(30), ..style };
-        Self { style, out, shortened: false }
+        Self { style, out, shortened: false, written: 0, hidden: 0 }
     }
 
     pub(crate) fn indent(&self) -> usize {
@@ -95,7 +121,24 @@ impl<'a> TermWriter<'a> {
     }
 
     pub(crate) fn blank(&mut self) -> io::Result<()> {
-        writeln!(self.out)
+        if self.is_full() { Ok(()) } else { writeln!(self.out) }
+    }
+
+    /// Counts a line. Whether it is beyond the limit and must not be written.
+    fn is_full(&mut self) -> bool {
+        let full = self.written >= self.style.lines;
+        if full {
+            self.hidden += 1;
+        } else {
+            self.written += 1;
+        }
+        full
+    }
+
+    /// Lifts the limit for the last lines of a report. Returns the number of lines left out.
+    pub(crate) fn end_limit(&mut self) -> usize {
+        self.style.lines = usize::MAX;
+        std::mem::take(&mut self.hidden)
     }
 
     /// One line from parts that are safe to print already.
@@ -103,6 +146,9 @@ impl<'a> TermWriter<'a> {
     /// Wrapping can turn safe text into a command for a CI system, so the start of each line is
     /// checked again.
     pub(crate) fn line(&mut self, parts: &[(Tone, &str)]) -> io::Result<()> {
+        if self.is_full() {
+            return Ok(());
+        }
         let mut opening = true;
         // Blanks are held back until text follows, so that no line ends in them.
         let mut blanks = String::new();
@@ -122,23 +168,59 @@ impl<'a> TermWriter<'a> {
         writeln!(self.out)
     }
 
-    /// Head of an entry: symbol, label and subject. A subject that does not fit goes into a line of
-    /// its own.
-    pub(crate) fn head(&mut self, tone: Tone, sign: &'static str, label: &str, subject: &str) -> io::Result<()> {
-        let label = format!("{} {label}", self.style.sign(sign));
+    /// Head of an entry: label and subject. A subject that does not fit goes into a line of its own.
+    pub(crate) fn head(&mut self, tone: Tone, label: &str, subject: &str) -> io::Result<()> {
         if subject.is_empty() {
-            return self.line(&[(tone, &label)]);
+            return self.line(&[(tone, label)]);
         }
-        let gap = " ".repeat(INDENT.saturating_sub(width(&label)).max(1));
-        if width(&label) + gap.len() + width(subject) <= self.style.width {
-            return self.line(&[(tone, &label), (Tone::Usual, &gap), (Tone::Bold, subject)]);
+        let gap = " ".repeat(INDENT.saturating_sub(width(label)).max(1));
+        if width(label) + gap.len() + width(subject) <= self.style.width {
+            return self.line(&[(tone, label), (Tone::Usual, &gap), (Tone::Bold, subject)]);
         }
-        self.line(&[(tone, &label)])?;
+        self.line(&[(tone, label)])?;
         self.line(&[(Tone::Usual, "  "), (Tone::Bold, subject)])
+    }
+
+    /// A labelled text that people copy, never wrapped, and a remark on it.
+    pub(crate) fn labelled(&mut self, indent: usize, label: &str, text: &str, remark: &str) -> io::Result<()> {
+        let (padded, blanks) = (format!("{label:<LABEL$}"), " ".repeat(indent));
+        let remark = if remark.is_empty() { String::new() } else { format!("  ({remark})") };
+        let used = indent + LABEL + width(text);
+        let beside = if used + width(&remark) <= self.style.width { &*remark } else { "" };
+        if used <= self.style.width {
+            self.line(&[(Tone::Faint, &(blanks.clone() + &padded)), (Tone::Usual, text), (Tone::Faint, beside)])?;
+        } else {
+            if !label.is_empty() {
+                self.line(&[(Tone::Faint, &(blanks.clone() + label))])?;
+            }
+            self.line(&[(Tone::Usual, &(blanks.clone() + "  ")), (Tone::Usual, text)])?;
+        }
+        if beside == remark {
+            return Ok(());
+        }
+        let hanging = if used <= self.style.width { LABEL } else { 2 };
+        self.line(&[(Tone::Usual, &(blanks + &" ".repeat(hanging))), (Tone::Faint, remark.trim_start())])
+    }
+
+    /// A labelled paragraph of safe text.
+    pub(crate) fn labelled_prose(&mut self, indent: usize, label: &str, text: &str) -> io::Result<()> {
+        let hanging = indent + if self.style.width < NARROW { 2 } else { LABEL };
+        let blanks = " ".repeat(indent);
+        if self.style.width < NARROW {
+            self.line(&[(Tone::Faint, &(blanks + label))])?;
+            return self.prose(hanging, Tone::Usual, text);
+        }
+        let text = self.style.sentence(text);
+        for (at, line) in wrap(text.split_whitespace(), self.style.width.saturating_sub(hanging)).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            self.line(&[(Tone::Faint, &format!("{blanks}{label:<LABEL$}")), (Tone::Usual, line)])?;
+        }
+        Ok(())
     }
 
     /// A paragraph of safe text.
     pub(crate) fn prose(&mut self, indent: usize, tone: Tone, text: &str) -> io::Result<()> {
+        let text = self.style.sentence(text);
         self.words(indent, tone, text.split_whitespace())
     }
 

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use jiff::tz::TimeZone;
 
 use crate::divergence_text;
+use crate::next_step::next_command;
 use crate::terminal::score::percent;
 use crate::test_summary;
 use crate::text::format;
 use crate::text::markdown::{code, html_text, inline};
-use crate::{FlakyTest, KnownFinding, quote};
+use crate::{FlakyTest, KnownFinding};
 
 /// The first line of the comment, by which CI finds it to replace it.
 pub const COMMENT: &str = "<!-- unflake:comment -->";
@@ -110,14 +111,9 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
         let _ = writeln!(text, "- looked for on {}: {}", test_summary::day(*when), inline(meaning));
         return;
     }
-    let name = quote(test.test.as_str());
-    let _ = if test.findings.is_empty() {
-        let command = code(&format!("unflake locate {name}"));
-        writeln!(text, "- why is not known yet: {command} says where it starts")
-    } else {
-        let command = code(&format!("unflake locate --again {name}"));
-        writeln!(text, "- what was found so far is of no use; {command} looks once more")
-    };
+    if let Some(next) = next_command(&test.symptoms()) {
+        let _ = writeln!(text, "- cause unknown, next: {} ({})", code(&next.command), next.purpose);
+    }
 }
 
 /// Findings after the useful one.

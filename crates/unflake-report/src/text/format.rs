@@ -42,7 +42,7 @@ pub fn age(seconds: f64) -> String {
 /// That a user marked it as not useful, and when.
 pub(crate) fn feedback_text(feedback: &Feedback) -> String {
     let why = feedback.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-    format!("you said not useful on {}{why}", Day::of(feedback.at))
+    format!("marked as not useful on {}{why}", Day::of(feedback.at))
 }
 
 /// The prefix of a finding id that people type.
@@ -72,10 +72,10 @@ pub(crate) fn capital(text: &str) -> String {
 /// Why tests were not run. Follows the name of the file, where there is one.
 pub(crate) fn problem_text(kind: ProblemKind) -> &'static str {
     match kind {
-        ProblemKind::Collection => "could not be loaded, so none of its tests were run",
+        ProblemKind::Collection => "could not be loaded, so none of its tests ran",
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
         ProblemKind::Start => "the tests could not be listed",
-        ProblemKind::Internal => "the runner, or unflake's agent in it, failed inside",
+        ProblemKind::Internal => "internal error of the runner or of unflake's agent in it",
         ProblemKind::Protocol => "unflake lost results of tests",
     }
 }

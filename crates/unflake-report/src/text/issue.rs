@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use crate::divergence_text::{self, Confidence, file_and_line};
+use crate::divergence_text::{self, file_and_line};
+use crate::next_step::next_command;
 use crate::terminal::score::percent;
 use crate::test_summary;
 use crate::text::format;
@@ -66,9 +67,8 @@ fn heading(test: &FlakyTest) -> String {
     match test.best() {
         Some(known) => match known.divergence().and_then(|one| Some((one, one.locations.first()?))) {
             Some((divergence, start)) => {
-                let starts = Confidence::of(start.chance).starts_at();
                 let cause = divergence_text::cause_name(divergence.kind);
-                format!("{name} is flaky: {starts} {} ({cause})", file_and_line(&start.line))
+                format!("{name} is flaky: {cause} at {}", file_and_line(&start.line))
             }
             None => format!("{name} is flaky: {}", divergence_text::finding_sentence(&known.finding)),
         },
@@ -107,12 +107,8 @@ fn evidence(text: &mut String, known: &KnownFinding) {
     let _ = writeln!(text, "This was {}.", inline(&known.date_and_commit()));
     let Some(divergence) = known.divergence() else { return };
     if let Some(start) = divergence.locations.first() {
-        let (sure, odds) = (Confidence::of(start.chance).label(), divergence_text::odds(start.chance));
-        let (runs, failed) = (format::count(divergence.runs as usize, "run"), divergence.failed);
-        let _ = writeln!(
-            text,
-            "It rests on {runs}, of which {failed} failed, and is {sure}: by chance alone, so clear a difference comes {odds}."
-        );
+        let separated = divergence_text::separated_runs(start, divergence);
+        let _ = writeln!(text, "Evidence: {separated}.");
     }
     let because = if divergence.because.is_empty() { "" } else { ", because " };
     let _ = writeln!(
@@ -147,9 +143,11 @@ fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFind
     if let Some(command) = best.and_then(|known| known.finding.command()) {
         let _ = writeln!(text, "- {}", code(command));
     }
+    if let Some(next) = next_command(&test.symptoms()).filter(|_| best.is_none()) {
+        let _ = writeln!(text, "- {} ({})", code(&next.command), next.purpose);
+    }
     let name = quote(test.test.as_str());
-    let _ = writeln!(text, "- {} says where it starts", code(&format!("unflake locate {name}")));
-    let _ = writeln!(text, "- {} lists its runs", code(&format!("unflake history {name}")));
+    let _ = writeln!(text, "- {} lists its runs", code(&format!("unflake history show {name}")));
     if let Some(page) = best.and_then(|known| known.page.as_deref()) {
         let _ = writeln!(text, "- full report: {}", code(page));
     }

@@ -7,7 +7,7 @@ use unflake_report::{annotations, code_quality, markdown};
 use crate::samples::{self, Sample, failing, hostile, written};
 
 fn sample(message: &str) -> Sample {
-    Sample::new(1, "one real failure")
+    Sample::new(1, "1 real failure")
         .with(samples::TOTAL, [failing(samples::TOTAL, "AssertionError", message)])
         .found(samples::real(samples::TOTAL))
 }
@@ -15,7 +15,7 @@ fn sample(message: &str) -> Sample {
 #[test]
 fn annotations_name_the_failing_line() {
     let text = written(|out| annotations(&sample("assert 3 == 4\n100% wrong").run(), out));
-    assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 times, fresh environment included%0Aassert 3 == 4 …%0Asee it yourself: pytest tests/test_cart.py::test_total");
+    assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 attempts, including a fresh environment%0Aassert 3 == 4 …%0Asee it yourself: pytest tests/test_cart.py::test_total");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn annotations_beyond_the_limit_are_counted() {
     }
     let text = written(|out| annotations(&many.run(), out));
     assert_eq!(text.lines().count(), 10);
-    assert!(text.lines().last().is_some_and(|line| line.contains("and 21 real failures more")), "{text}");
+    assert!(text.lines().last().is_some_and(|line| line.contains("21 real failures more in the summary")), "{text}");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_summary_is_markdown() {
 
     **❌ REAL** `tests/test_cart.py::test_total`
 
-    failed 4 of 4 times, fresh environment included
+    failed 4 of 4 attempts, including a fresh environment
 
     <details><summary>what it said</summary>
     <pre>tests/test_cart.py:14  AssertionError
@@ -59,7 +59,7 @@ fn code_quality_for_gitlab() {
     assert_snapshot!(text, @r#"
     [
       {
-        "description": "tests/test_cart.py::test_total failed 4 of 4 times, fresh environment included: assert 3 == 4",
+        "description": "tests/test_cart.py::test_total failed 4 of 4 attempts, including a fresh environment: assert 3 == 4",
         "check_name": "unflake.real",
         "fingerprint": "unflake.real-tests/test_cart.py::test_total-23c181b84b0f6b23",
         "severity": "major",
@@ -83,14 +83,14 @@ fn a_summary_stays_below_the_limit_of_github() {
     }
     let text = written(|out| markdown(&many.run(), out));
     assert!(text.len() <= 1024 * 1024, "{}", text.len());
-    assert!(text.contains("findings more did not fit here"), "{}", &text[text.len() - 300..]);
+    assert!(text.contains("findings left out: the summary is full"), "{}", &text[text.len() - 300..]);
 }
 
 proptest! {
     #[test]
     fn tests_cannot_inject_commands_or_markup(name in hostile(), message in hostile()) {
         let id = format!("tests/t.py::{name}");
-        let sample = Sample::new(1, "one real failure").with(&id, [failing(&id, "AssertionError", &message)]).found(samples::real(&id));
+        let sample = Sample::new(1, "1 real failure").with(&id, [failing(&id, "AssertionError", &message)]).found(samples::real(&id));
         let commands = written(|out| annotations(&sample.run(), out));
         prop_assert_eq!(commands.lines().count(), 1, "{}", commands);
         prop_assert!(commands.starts_with("::error "), "{}", commands);

@@ -27,10 +27,11 @@ proptest! {
         prop_assert!(text.chars().all(harmless));
         let mut read: serde_json::Value = serde_json::from_str(&text).unwrap();
         for (written, finding) in read["findings"].as_array_mut().unwrap().iter_mut().zip(&sample.findings) {
-            let id = written.as_object_mut().unwrap().remove("id");
-            prop_assert_eq!(id, Some(finding.id().0.into()));
+            let fields = written.as_object_mut().unwrap();
+            prop_assert_eq!(fields.remove("id"), Some(finding.id().0.into()));
+            prop_assert!(["cause", "confidence", "next"].iter().all(|added| fields.remove(*added).is_some()));
         }
-        prop_assert_eq!(&read["schema"], 1);
+        prop_assert_eq!(&read["schema"], 2);
         prop_assert_eq!(&read["attempts"], &serde_json::to_value(&sample.attempts).unwrap());
         prop_assert_eq!(&read["findings"], &serde_json::to_value(&sample.findings).unwrap());
         prop_assert_eq!(&read["problems"], &serde_json::to_value(&sample.problems).unwrap());

@@ -163,7 +163,7 @@ fn the_document() {
 
 #[test]
 fn no_tests() {
-    assert_snapshot!(document(&Sample::new(5, "no tests were found")));
+    assert_snapshot!(document(&Sample::new(5, "no tests found")));
 }
 
 #[test]

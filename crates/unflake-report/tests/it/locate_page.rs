@@ -140,9 +140,9 @@ fn two_divergence_points() {
     assert_contains(
         &two_points(),
         &[
-            "It probably starts at shop/queue.py:41",
+            "Root cause (likely, p = 0.004, 50 runs): shop/queue.py:41",
             "tests/test_queue.py:9 in test_take",
-            "A wait that does not wait for what it needs",
+            "Asynchronous wait",
             "Wait for the condition",
             "Likely, from 50 runs",
             "takes 1 of 41 passing runs for failing ones",
@@ -166,15 +166,20 @@ fn two_divergence_points() {
 fn another_order_and_no_source() {
     assert_contains(
         &another_order(),
-        &["It starts at src/count.rs:7", "A race", "the source is not there", "another order"],
+        &[
+            "Root cause (likely, p < 0.001, 30 runs): src/count.rs:7",
+            "Race condition",
+            "the source is not there",
+            "another order",
+        ],
     );
     assert!(!another_order().page().contains("<svg"));
 }
 
 #[test]
 fn no_difference_found() {
-    let nothing = "Where it starts is not known: nothing that was recorded tells the 2 failing runs of 50";
-    assert_contains(&unknown(), &[nothing, "tests/test_api.py:30", "Not known", "the same 212 lines"]);
+    let nothing = "Root cause not found: nothing recorded separates the 2 failing runs from the others of 50";
+    assert_contains(&unknown(), &[nothing, "tests/test_api.py:30", "Unknown", "the same 212 lines"]);
     let mut unclear = two_points();
     unclear.divergence().locations.clear();
     assert_contains(

@@ -54,5 +54,5 @@ fn shown(tests: &[PreparedEntry], style: &unflake_report::TerminalStyle, quiet: 
 fn a_prepared_batch() {
     assert_snapshot!(shown(&batch(), &WIDE, false));
     assert_snapshot!(shown(&batch(), &NARROW, true));
-    assert!(shown(&[], &WIDE, false).ends_with("exit 0: no test is so flaky\n"));
+    assert!(shown(&[], &WIDE, false).ends_with("exit 0: no test reaches this score\n"));
 }

@@ -19,7 +19,12 @@ pub(crate) fn check(page: &str) {
 
 pub(crate) fn any_style() -> impl Strategy<Value = TerminalStyle> {
     let width = prop_oneof![0usize..130, Just(usize::MAX)];
-    (width, any::<bool>()).prop_map(|(width, unicode)| TerminalStyle { colour: false, width, unicode })
+    (width, any::<bool>()).prop_map(|(width, unicode)| TerminalStyle {
+        colour: false,
+        width,
+        unicode,
+        lines: usize::MAX,
+    })
 }
 
 proptest! {

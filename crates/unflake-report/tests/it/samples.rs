@@ -5,12 +5,12 @@ use unflake_model::{
     Attempt, Detail, EnvironmentId, Evidence, Failure, Feedback, Finding, Isolation, Outcome, Phase, Problem,
     ProblemKind, Purpose, Reproduction, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
 };
-use unflake_report::{Exit, RunReport, TerminalStyle};
+use unflake_report::{Exit, KnownFinding, RunReport, TerminalStyle};
 
-pub(crate) const WIDE: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: true };
-pub(crate) const NARROW: TerminalStyle = TerminalStyle { colour: false, width: 40, unicode: true };
-pub(crate) const ASCII: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: false };
-pub(crate) const COLOUR: TerminalStyle = TerminalStyle { colour: true, width: 100, unicode: true };
+pub(crate) const WIDE: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: true, lines: usize::MAX };
+pub(crate) const NARROW: TerminalStyle = TerminalStyle { colour: false, width: 40, unicode: true, lines: usize::MAX };
+pub(crate) const ASCII: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: false, lines: usize::MAX };
+pub(crate) const COLOUR: TerminalStyle = TerminalStyle { colour: true, width: 100, unicode: true, lines: usize::MAX };
 
 pub(crate) const TOTAL: &str = "tests/test_cart.py::test_total";
 pub(crate) const RETRY: &str = "tests/test_mail.py::TestSending::test_retry";
@@ -29,6 +29,7 @@ pub(crate) struct Sample {
     pub(crate) left: Vec<TestId>,
     pub(crate) left_why: Option<String>,
     pub(crate) feedback: Vec<Feedback>,
+    pub(crate) known: Vec<KnownFinding>,
     pub(crate) totals: Totals,
     pub(crate) flaky_gates: bool,
     pub(crate) exit: (u8, String),
@@ -43,6 +44,7 @@ impl Sample {
             attempts: Vec::new(),
             findings: Vec::new(),
             feedback: Vec::new(),
+            known: Vec::new(),
             problems: Vec::new(),
             notes: Vec::new(),
             left: Vec::new(),
@@ -99,6 +101,8 @@ impl Sample {
             totals: &self.totals,
             flaky_gates: self.flaky_gates,
             can_locate: true,
+            searched: None,
+            known: &self.known,
             measured: None,
             quarantine: &[],
             feedback: &self.feedback,
@@ -168,7 +172,7 @@ pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence:
 }
 
 pub(crate) fn real(id: &str) -> Finding {
-    finding(id, VerdictKind::Real, None, "failed 4 of 4 times, fresh environment included")
+    finding(id, VerdictKind::Real, None, "failed 4 of 4 attempts, including a fresh environment")
 }
 
 pub(crate) fn collection_error() -> Problem {
@@ -184,7 +188,7 @@ pub(crate) fn collection_error() -> Problem {
 pub(crate) fn mixed() -> Sample {
     let message = "assert Decimal('9.89') == Decimal('9.90')\n +  where Decimal('9.89') = total([Item('tea', 2)])";
     let total = || Attempt { stdout: "adding tea\nadding VAT\n".into(), ..failing(TOTAL, "AssertionError", message) };
-    let mut sample = Sample::new(1, "one real failure")
+    let mut sample = Sample::new(1, "1 real failure")
         .passing(3)
         .with(TOTAL, [total(), total(), total(), total()])
         .with(RETRY, [failing(RETRY, "TimeoutError", "gave up after 2 s"), attempt(RETRY, Outcome::Passed)])
@@ -195,12 +199,17 @@ pub(crate) fn mixed() -> Sample {
         .with("tests/test_os.py::test_windows", [attempt("tests/test_os.py::test_windows", Outcome::Skipped)])
         .with("tests/test_os.py::test_todo", [attempt("tests/test_os.py::test_todo", Outcome::ExpectedFailure)])
         .found(real(TOTAL))
-        .found(finding(RETRY, VerdictKind::FlakyIndependent, Some(Rung::Immediate), "passed when run again at once"))
+        .found(finding(
+            RETRY,
+            VerdictKind::FlakyIndependent,
+            Some(Rung::Immediate),
+            "random: 1 of 2 attempts failed, passed in an immediate retry",
+        ))
         .found(finding(
             COLD,
             VerdictKind::FlakyStateDependent,
             Some(Rung::Fresh),
-            "passes only in a fresh environment: an earlier test leaves something behind",
+            "order-dependent: 2 of 3 attempts failed, passed only in a fresh environment; 411 tests ran before it",
         ));
     sample.findings[2].reproduce =
         vec![Reproduction::fails("pytest tests/test_shop.py::test_0 tests/test_cache.py::test_cold")];

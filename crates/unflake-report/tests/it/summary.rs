@@ -49,7 +49,7 @@ fn the_same_quiet() {
 
 #[test]
 fn quiet_shows_flaky_tests_only_if_they_gate() {
-    assert_eq!(Sample::new(0, "all tests passed").passing(3).summary(&WIDE, true), "  3 tests · all passed · 14.2 s\n");
+    assert_eq!(Sample::new(0, "all tests passed").passing(3).summary(&WIDE, true), "3 tests, all passed, 14.2 s\n");
     let mut sample = mixed();
     sample.flaky_gates = true;
     assert!(sample.summary(&WIDE, true).contains("FLAKY"));
@@ -61,8 +61,8 @@ fn a_crash() {
                  \"shop/fast.py\", line 88 in blend\n  File \"tests/test_image.py\", line 9 in test_blend";
     let id = "tests/test_image.py::test_blend";
     let crash = killed(id, Outcome::Crashed(Death::Signal(11)), 0.1, "killed by SIGSEGV", trace);
-    let sentence = "crashed (killed by SIGSEGV) 1 of 2 times; a crash is never excused by a later pass";
-    let sample = Sample::new(1, "one real failure")
+    let sentence = "crashed (killed by SIGSEGV) in 1 of 2 attempts; a crash is never excused by a later pass";
+    let sample = Sample::new(1, "1 real failure")
         .passing(3)
         .with(id, [crash, attempt(id, Outcome::Passed)])
         .found(finding(id, VerdictKind::Real, None, sentence));
@@ -74,11 +74,11 @@ fn a_timeout() {
     let id = "tests/test_lock.py::test_both";
     let trace: String = (1..=30).map(|line| format!("  File \"shop/lock.py\", line {line} in acquire\n")).collect();
     let slow = || killed(id, Outcome::TimedOut, 60.0, "", &trace);
-    let sample = Sample::new(1, "one real failure").passing(3).with(id, [slow(), slow()]).found(finding(
+    let sample = Sample::new(1, "1 real failure").passing(3).with(id, [slow(), slow()]).found(finding(
         id,
         VerdictKind::Real,
         None,
-        "timed out 2 of 2 times",
+        "timed out in 2 of 2 attempts",
     ));
     assert_snapshot!(sample.summary(&WIDE, false));
 }
@@ -89,7 +89,7 @@ fn a_failing_setup() {
     let mut error = failing(id, "OperationalError", "could not connect to server: Connection refused");
     error.outcome = Outcome::Error;
     error.failure.as_mut().unwrap().phase = Phase::SetUp;
-    let sample = Sample::new(1, "one real failure").passing(3).with(id, [error]).found(real(id));
+    let sample = Sample::new(1, "1 real failure").passing(3).with(id, [error]).found(real(id));
     assert_snapshot!(sample.summary(&WIDE, false));
 }
 
@@ -115,7 +115,7 @@ fn a_runner_that_does_not_start() {
 
 #[test]
 fn a_runner_that_ends_early() {
-    let mut sample = Sample::new(4, "the tests could not be run");
+    let mut sample = Sample::new(4, "the tests could not run");
     sample.problems = vec![Problem {
         kind: ProblemKind::Start,
         place: None,
@@ -127,14 +127,14 @@ fn a_runner_that_ends_early() {
 
 #[test]
 fn no_tests() {
-    let mut sample = Sample::new(5, "no tests were found");
+    let mut sample = Sample::new(5, "no tests found");
     sample.deselected = 12;
     assert_snapshot!(sample.summary(&WIDE, false));
 }
 
 #[test]
 fn stopped_in_the_middle() {
-    let mut sample = Sample::new(130, "stopped by you")
+    let mut sample = Sample::new(130, "interrupted")
         .passing(412)
         .with(TOTAL, [failing(TOTAL, "AssertionError", "assert 9.89 == 9.90")]);
     for at in 0..496 {
@@ -175,7 +175,7 @@ fn many_failures() {
 
 #[test]
 fn a_failure_of_several_kinds() {
-    let sample = Sample::new(1, "one real failure")
+    let sample = Sample::new(1, "1 real failure")
         .passing(3)
         .with(
             RETRY,
@@ -193,7 +193,7 @@ fn a_failure_of_several_kinds() {
 fn a_megabyte_of_text_is_shown_in_a_few_lines() {
     let mut attempt = failing(TOTAL, "AssertionError", &"x".repeat(1 << 20));
     attempt.stdout = "y\n".repeat(1 << 20);
-    let mut sample = Sample::new(1, "one real failure").with(TOTAL, [attempt]).found(real(TOTAL));
+    let mut sample = Sample::new(1, "1 real failure").with(TOTAL, [attempt]).found(real(TOTAL));
     sample.problems = vec![Problem { text: "z ".repeat(1 << 20), ..collection_error() }];
     for style in [WIDE, TerminalStyle { width: usize::MAX, ..WIDE }] {
         let page = sample.summary(&style, false);
@@ -206,7 +206,6 @@ fn a_megabyte_of_text_is_shown_in_a_few_lines() {
 fn hostile_text() {
     let id = "tests/test_evil.py::test_a[\x1b[2J\n::set-env name=PATH::/evil]";
     let message = "::error file=a.py::fooled\n##[add-mask]x\n\x1b[31mred\x1b[0m \x1b]0;title\x07 user\u{202e}txt.exe";
-    let sample =
-        Sample::new(1, "one real failure").with(id, [failing(id, "::warning::Error", message)]).found(real(id));
+    let sample = Sample::new(1, "1 real failure").with(id, [failing(id, "::warning::Error", message)]).found(real(id));
     assert_snapshot!(sample.summary(&NARROW, false));
 }

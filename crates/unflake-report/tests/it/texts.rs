@@ -71,6 +71,7 @@ fn flaky(test: &str) -> FlakyTest {
         }],
         not_reproduced: None,
         failure: "GaveUp\nafter 2 s".into(),
+        verdict: None,
     }
 }
 
@@ -79,7 +80,7 @@ fn flaky_verdict() -> Finding {
         samples::RETRY,
         VerdictKind::FlakyIndependent,
         Some(Rung::Immediate),
-        "passed when run again at once",
+        "random: 1 of 2 attempts failed, passed in an immediate retry",
     )
 }
 
@@ -126,20 +127,20 @@ fn texts_stay_below_platform_limits() {
 
 #[test]
 fn findings_marked_not_useful_are_shortened_never_hidden() {
-    let mut sample = Sample::new(1, "one real failure")
+    let mut sample = Sample::new(1, "1 real failure")
         .with(samples::TOTAL, [failing(samples::TOTAL, "AssertionError", "no")])
         .with(samples::RETRY, [failing(samples::RETRY, "GaveUp", "no")])
         .found(samples::real(samples::TOTAL))
         .found(flaky_verdict());
     sample.feedback = sample.findings.iter().map(|finding| not_useful(finding, "known for years")).collect();
     let text = sample.summary(&samples::WIDE, false);
-    assert!(text.contains("FLAKY  tests/test_mail.py::TestSending::test_retry\n         you said not useful on 2026-11-15: known for years\n"), "{text}");
+    assert!(text.contains("FLAKY    tests/test_mail.py::TestSending::test_retry\n         marked as not useful on 2026-11-15: known for years\n"), "{text}");
     assert!(!text.contains("unflake locate"), "{text}");
-    assert_eq!(text.matches("you said").count(), 1, "a real failure is told in full\n{text}");
-    assert!(text.contains("failed 4 of 4 times"), "{text}");
+    assert_eq!(text.matches("marked as").count(), 1, "a real failure is told in full\n{text}");
+    assert!(text.contains("failed 4 of 4 attempts"), "{text}");
     sample.flaky_gates = true;
     let text = written(|out| summary(&sample.run(), &samples::WIDE, false, out));
-    assert!(!text.contains("you said"), "what fails the run is told in full\n{text}");
+    assert!(!text.contains("marked as"), "what fails the run is told in full\n{text}");
     let text = written(|out| markdown(&sample.run(), out));
     assert!(text.contains("REAL") && text.contains("FLAKY"), "{text}");
 }

@@ -19,6 +19,6 @@ fn loops_are_folded() {
         TraceListing { name: "main".into(), steps, gaps: vec![] },
         TraceListing { name: "main.1".into(), steps: vec![], gaps: vec!["7 events are missing".into()] },
     ];
-    let style = TerminalStyle { colour: false, width: 80, unicode: true };
+    let style = TerminalStyle { colour: false, width: 80, unicode: true, lines: usize::MAX };
     assert_snapshot!(written(|out| trace(&threads, &style, out)));
 }

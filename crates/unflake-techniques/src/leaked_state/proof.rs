@@ -4,7 +4,9 @@
 //! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
 //! other differences are irrelevant. If it does not change, the cells are only suspected.
 
-use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, Replay, TestId};
+use unflake_model::{
+    Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, Replay, RestoreCounts, TestId,
+};
 
 use crate::finding::finding;
 use crate::search::minimize::{Minimized, Oracle, minimize, reproducing_parts};
@@ -28,10 +30,7 @@ pub(crate) enum ExpectedChange {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StateConclusion {
     pub(crate) leak: Leak,
-    /// How often the outcome changed with the cells restored, and how often it stayed without, each
-    /// with the number of runs.
-    changed: (usize, usize),
-    stayed: (usize, usize),
+    /// Whether the test passes with the cells restored.
     passes_then: bool,
 }
 
@@ -97,8 +96,8 @@ pub(crate) async fn prove_leak(
     let passes_then = *expected == ExpectedChange::Passes;
     let suspected = |cells: Vec<Cell>, reason: String| {
         let unknown = std::iter::once(reason).chain(unknown.iter().cloned()).collect();
-        let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown };
-        Some(StateConclusion { leak, changed: (0, 0), stayed: (0, 0), passes_then })
+        let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown, evidence: None };
+        Some(StateConclusion { leak, passes_then })
     };
     if as_left.last().is_none() || trial.has_changed(&as_left) {
         return suspected(cells, "the outcome differs in a fork of the process".to_owned());
@@ -112,15 +111,17 @@ pub(crate) async fn prove_leak(
     let results = scheduler.run(proof.chain(unrestored).collect()).await;
     let count = |results: &[SessionResult], wanted: bool| {
         let known = results.iter().filter(|result| result.last().is_some());
-        (known.clone().filter(|result| trial.has_changed(result) == wanted).count(), known.count())
+        (known.clone().filter(|result| trial.has_changed(result) == wanted).count() as u32, known.count() as u32)
     };
-    let (changed, stayed) = (count(&results[..TIMES], true), count(&results[TIMES..], false));
-    if changed != (TIMES, TIMES) || stayed != (TIMES, TIMES) {
+    let ((changed, restored), (stayed, kept)) = (count(&results[..TIMES], true), count(&results[TIMES..], false));
+    let evidence = RestoreCounts { changed, restored, stayed, kept };
+    if [changed, restored, stayed, kept] != [TIMES as u32; 4] {
         return suspected(found, "restoring it changed the outcome only sometimes".to_owned());
     }
     let cells = with_write_sites(&trial, found).await;
-    let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new() };
-    Some(StateConclusion { leak, changed, stayed, passes_then })
+    let leak =
+        Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown: Vec::new(), evidence: Some(evidence) };
+    Some(StateConclusion { leak, passes_then })
 }
 
 /// The smallest set of cells that changes the outcome, or the possibly relevant ones with the
@@ -186,14 +187,14 @@ impl StateConclusion {
         };
         let leave = if after.len() > 1 { "leave" } else { "leaves" };
         let cells = named(&self.leak.cells);
-        if self.leak.kind == LeakKind::Suspected {
+        let Some(evidence) = self.leak.evidence else {
             let why = self.leak.unknown.join("; ");
             return match self.leak.cells.len() {
                 0 => format!("leaked state not found: {why}"),
                 _ => format!("{who} {leave} {cells} behind; not proven: {why}"),
             };
-        }
-        let ((changed, of), (stayed, of_stayed)) = (self.changed, self.stayed);
+        };
+        let RestoreCounts { changed, restored, stayed, kept } = evidence;
         let (then, now) = if self.passes_then { ("passes", "fails") } else { ("fails", "passes") };
         let it = if self.leak.cells.len() == 1 { "it" } else { "them" };
         let written = match self.leak.cells.iter().find_map(|cell| cell.written.as_ref()) {
@@ -201,7 +202,7 @@ impl StateConclusion {
             None => String::new(),
         };
         format!(
-            "{who} {leave} {cells} behind{written}; restoring {it}: {then} {changed} of {of}, keeping {it}: {now} {stayed} of {of_stayed}"
+            "{who} {leave} {cells} behind{written}; restoring {it}: {then} {changed} of {restored}, keeping {it}: {now} {stayed} of {kept}"
         )
     }
 }

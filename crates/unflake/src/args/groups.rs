@@ -107,6 +107,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
+    /// Print the whole report, however long it is
+    #[arg(long)]
+    pub(crate) full: bool,
+
     /// Write everything found as JSON to FILE (`-`: standard output).
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -124,6 +128,10 @@ pub(crate) struct OutputArgs {
     /// ("$GITHUB_STEP_SUMMARY"), or the text of a comment.
     #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
     pub(crate) markdown: Option<PathBuf>,
+
+    /// Write root-cause lines as SARIF to FILE, for code scanning
+    #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]
+    pub(crate) sarif: Option<PathBuf>,
 
     /// Write what was found as a code quality report for GitLab to FILE.
     #[arg(long, value_name = "FILE", help_heading = "Where people review changes")]

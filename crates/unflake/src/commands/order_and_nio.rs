@@ -20,7 +20,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
+use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing, inconclusive};
 
 /// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
@@ -28,13 +28,13 @@ const TIME: Duration = Duration::from_secs(600);
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.search.settings, args.search.command)?;
     let only = match (args.changed, args.tests.is_empty()) {
-        (true, false) => return Err(CommandError::usage("--changed chooses the tests; name none beside it")),
+        (true, false) => return Err(CommandError::usage("--changed selects the tests, so none can be named")),
         (true, true) => Some(changed_tests(settings, &context.here)?),
         (false, false) => Some(args.tests),
         (false, true) => None,
     };
     if only.as_ref().is_some_and(Vec::is_empty) {
-        println!("  no test is new or changed against the base");
+        println!("no test is new or changed against the base");
         return Ok(Exit::Success);
     }
     let mode = match args.mode {
@@ -60,9 +60,8 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
 
 /// Tests that were not searched, or not thoroughly.
 fn notes_of(nio: &Nio, isolation: Option<InProcessIsolation>) -> Vec<String> {
-    let untried = "could not be run twice in one process, and nothing is known of what that would show";
+    let untried = "could not run twice in one process";
     let notes = [
-        count(nio.left(), "were not looked into: the time was over (--for)"),
         count(nio.untried().len(), untried),
         only_beside(&nio.only_in_parallel()),
         isolation.and_then(|isolation| count(nio.in_process_only(), isolation.limits)),
@@ -80,7 +79,7 @@ fn count(number: usize, what: &str) -> Option<String> {
 
 /// The note on tests that failed only while copies of the project ran at the same time.
 fn only_beside(tests: &[TestId]) -> Option<String> {
-    let what = "failed, but not with nobody beside: chance, or something that copies of the project share, such as a port or a file";
+    let what = "failed only while another copy of the project ran: it may share a port or a file with its copies";
     let named: Vec<_> = tests.iter().take(3).map(|test| report::one_line(test.as_str())).collect();
     count(tests.len(), what).map(|note| format!("{note} ({})", named.join(", ")))
 }
@@ -110,7 +109,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     search.run(
         &mut order,
         |order| order.unmatched_names(),
-        |order| only_beside(&order.only_in_parallel()).into_iter().chain([order.coverage().to_string()]).collect(),
+        |order| only_beside(&order.only_in_parallel()).into_iter().collect(),
     )
 }
 
@@ -139,17 +138,19 @@ impl Search<'_> {
         if !self.settings.runner().can(Capabilities::controls_order) {
             let able = unflake_runners::names_with(Capabilities::controls_order, "and");
             let name = self.facts.name;
-            let what = format!("unflake {name} works with {able} only, for now");
-            return Err(CommandError::usage(what)
-                .hint("tests of other runners can be run under stress: `unflake run --stress`"));
+            let what = format!("unflake {name} supports {able} only");
+            return Err(CommandError::usage(what).hint("`unflake stress` runs tests of any runner again and again"));
         }
-        let run = TechniqueRun::with_files(self.context, self.settings, launch, self.output)?;
+        let run = TechniqueRun {
+            budget: Some(self.seconds),
+            ..TechniqueRun::with_files(self.context, self.settings, launch, self.output)?
+        };
         let mut done = run.run(technique)?;
         let unmatched = if done.record.listed && !self.by_change { unmatched(technique) } else { Vec::new() };
         if let Some(name) = unmatched.first() {
             return Err(CommandError::unknown_test(name));
         }
-        let conclusion = conclude(&done.record);
+        let conclusion = conclude(&done.record, self.facts.name);
         done.finish(&conclusion);
         done.record.notes.extend(notes(technique));
         let quiet = self.output.quiet;
@@ -157,16 +158,18 @@ impl Search<'_> {
     }
 }
 
-fn conclude(record: &Gathered) -> Conclusion {
-    if let Some(conclusion) = inconclusive(record, "you stopped the search; this is what was found until then") {
+fn conclude(record: &Gathered, name: &str) -> Conclusion {
+    if let Some(conclusion) = inconclusive(record, "interrupted; the findings until then are complete") {
         return conclusion;
     }
     match record.findings.iter().filter(|finding| depends(finding)).count() {
-        0 if record.findings.iter().any(is_suspicion) => Exit::Success
-            .because("nothing is certain: the time was over before what was suspected could be repeated (--for)"),
-        0 => Exit::Success.because("nothing was found"),
-        1 => Exit::RealFailures.because("one test depends on what ran before it, or on chance"),
-        tests => Exit::RealFailures.because(format!("{tests} tests depend on what ran before them, or on chance")),
+        0 if record.findings.iter().any(is_possible) => {
+            Exit::Success.because("possible findings only: budget exhausted before they were repeated (--for)")
+        }
+        0 if name == "nio" => found_nothing(record, "non-idempotent test"),
+        0 => found_nothing(record, "order-dependent test"),
+        1 => Exit::RealFailures.because("1 flaky test"),
+        tests => Exit::RealFailures.because(format!("{tests} flaky tests")),
     }
 }
 
@@ -174,7 +177,7 @@ fn conclude(record: &Gathered) -> Conclusion {
 fn depends(finding: &Finding) -> bool {
     match &finding.detail {
         Detail::Nio(nio) => nio.kind != NioKind::Broken,
-        Detail::Order(_) => !is_suspicion(finding),
+        Detail::Order(_) => !is_possible(finding),
         Detail::Verdict(verdict) => verdict.kind.is_flaky(),
         Detail::Intersect(_)
         | Detail::State(_)
@@ -186,7 +189,7 @@ fn depends(finding: &Finding) -> bool {
 }
 
 /// Whether a failure was seen once and the budget was exhausted before it could be repeated.
-fn is_suspicion(finding: &Finding) -> bool {
+fn is_possible(finding: &Finding) -> bool {
     matches!(&finding.detail, Detail::Order(order) if order.culprits.is_empty())
 }
 

@@ -19,7 +19,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, lost_results};
+use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing, lost_results};
 
 /// Environments per core that run at the same time under stress.
 const STRESS_PER_CORE: usize = 4;
@@ -38,14 +38,16 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
     let quarantine = Quarantine::of(here)?;
     let gates = |record: &Gathered, finding: &Finding| {
-        (finding.is_real() || finding.is_undecided() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(record, finding)
+        (finding.is_real() || finding.is_undecided() || flaky_gates && finding.is_flaky())
+            && !quarantine.excuses(record, finding)
     };
+    let seconds = settings::time(args.stress_for.as_deref(), STRESS_TIME)?;
     let mut technique: Box<dyn Technique> = if args.stress {
         if settings.jobs.from == SettingSource::Default {
             launch.jobs *= STRESS_PER_CORE;
         }
         Box::new(Stress::new(StressConfig {
-            seconds: settings::time(args.stress_for.as_deref(), STRESS_TIME)?,
+            seconds,
             times: args.times,
             copies: launch.jobs as u32,
             fresh_by: settings.fresh_by.value,
@@ -66,6 +68,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let run = TechniqueRun {
         compare,
         gates: Box::new(gates),
+        budget: args.stress.then_some(seconds),
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
@@ -77,11 +80,11 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     notes.extend(filter.iter().flat_map(AssertionFilter::notes));
     // Dependencies of isolated tests are unknown in a repository, too.
     if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
-        let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
+        let note = "not a git repository, so failures are not compared with your change";
         notes.push(note.to_owned());
     }
     if args.stress {
-        notes.push(format!("{} attempts were made, up to {jobs} at once", done.record.attempts.len()));
+        notes.push(format!("{} runs, up to {jobs} at the same time", done.record.attempts.len()));
     }
     let facts =
         ReportFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
@@ -117,11 +120,11 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     let count = |is: fn(&Finding) -> bool| gating().filter(|finding| is(finding)).count();
     let (real, undecided, gating) = (count(Finding::is_real), count(Finding::is_undecided), gating().count());
     let failures = |count: usize, kind: &str| match count {
-        1 => format!("one {kind} failure"),
+        1 => format!("1 {kind} failure"),
         _ => format!("{count} {kind} failures"),
     };
     if record.totals.interrupted {
-        return Exit::Interrupted.because("you stopped the run");
+        return Exit::Interrupted.because("interrupted");
     }
     if let Some(lost) = lost_results(record) {
         return lost;
@@ -135,47 +138,48 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     if !record.problems.is_empty() {
         let unloaded = record.problems.iter().any(|problem| problem.kind == ProblemKind::Collection);
         let what = match (record.listed, unloaded) {
-            (false, _) => "the tests could not be run",
+            (false, _) => "the tests could not run",
             (true, true) => "some tests could not be loaded",
-            (true, false) => "no test failed for real, but the runner did not run as it should",
+            (true, false) => "no real failure, but the runner reported an error",
         };
         return Exit::Runner.because(what);
     }
     if !record.listed {
-        return Exit::Runner.because("the tests could not be run");
+        return Exit::Runner.because("the tests could not run");
     }
     if record.tests.is_empty() {
-        return Exit::NoTests.because("no tests were found");
+        return Exit::NoTests.because("no tests found");
     }
     if gating > 0 {
-        let why = if stress { " under stress" } else { ", and --flaky-result is fail" };
+        let why = if stress { " under stress" } else { " (--flaky-result fail)" };
         return Exit::RealFailures.because(failures(gating, "flaky") + why);
     }
     if !record.left.is_empty() {
-        return Exit::Incomplete.because(format!("{} tests did not run", record.left.len()));
+        return Exit::Incomplete.because(format!("{} planned tests did not run", record.left.len()));
     }
     // The runner was told that no test failed. Where it fails all the same, something other than a
     // test did.
     if let Some(end) = record.closed.as_ref().and_then(|closed| closed.end).filter(|end| *end != Death::Exit(0)) {
         let how = match end {
-            Death::Exit(code) => format!("left with exit code {code}"),
+            Death::Exit(code) => format!("exited with code {code}"),
             Death::Signal(_) => format!("was {end}"),
-            Death::Unknown => "ended without a word".to_owned(),
+            Death::Unknown => "ended in an unknown way".to_owned(),
         };
-        let what = format!("no test failed for real, but the runner itself {how}; --runner-output shows what it said");
+        let what = format!("no real failure, but the runner itself {how} (--runner-output shows its output)");
         return Exit::Runner.because(what);
     }
     let flaky = record.findings.iter().filter(|finding| finding.is_flaky()).count();
     let filtered = record.findings.iter().filter(|finding| matches!(finding.detail, Detail::Filter(_))).count();
-    let only_flaky = || format!("only {} failed", if flaky == 1 { "one flaky test" } else { "flaky tests" });
+    let only_flaky = || format!("no real failure, {flaky} flaky");
     let excused = record.apart.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
     let meaning = match excused {
+        0 if stress => return found_nothing(record, "failure under stress"),
         0 if flaky > 0 => only_flaky(),
-        0 if filtered == 1 => "everything else passed; one failure was let go".to_owned(),
-        0 if filtered > 1 => format!("everything else passed; {filtered} failures were let go"),
-        0 => "everything passed".to_owned(),
-        1 => "only one failure that is in quarantine".to_owned(),
-        _ => format!("only {excused} failures that are in quarantine"),
+        0 if filtered == 1 => "1 failure excused by the filter, all else passed".to_owned(),
+        0 if filtered > 1 => format!("{filtered} failures excused by the filter, all else passed"),
+        0 => "all tests passed".to_owned(),
+        1 => "no failure but 1 in quarantine".to_owned(),
+        _ => format!("no failure but {excused} in quarantine"),
     };
     Exit::Success.because(meaning)
 }

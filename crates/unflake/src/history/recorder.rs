@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use unflake_model::{AssertionSample, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
+use unflake_report::KnownFinding;
 use unflake_store::{
-    Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, create_hidden_dir,
+    Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, StoredFinding,
+    create_hidden_dir,
 };
 
 use crate::commands::filter::file;
@@ -155,6 +157,22 @@ impl HistoryRecorder {
         {
             self.note(error.to_string());
         }
+    }
+
+    /// Earlier findings that explain the tests of these findings.
+    pub(crate) fn diagnoses<'a>(&self, findings: impl Iterator<Item = &'a Finding>) -> Vec<KnownFinding> {
+        let Some((store, _)) = &self.store else { return Vec::new() };
+        let answers = self.answers();
+        let known = findings.flat_map(|finding| store.findings_on(&finding.test).unwrap_or_default());
+        let explaining = known.filter(|stored| unflake_report::is_diagnosis(&stored.finding));
+        explaining
+            .map(|stored| {
+                let id = stored.finding.id();
+                let feedback = answers.iter().find(|answer| answer.finding == id && !answer.useful).cloned();
+                let StoredFinding { finding, started: when, commit, .. } = stored;
+                KnownFinding { finding, when, commit, feedback, page: None }
+            })
+            .collect()
     }
 
     /// Stores a report on a test for later. Returns whether it is stored.

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use unflake_model::{Detail, Feedback, Finding, NioKind, TestId};
-use unflake_report::{FlakyTest, KnownFinding, ScoreRow};
+use unflake_model::{Feedback, Finding, TestId, VerdictKind};
+use unflake_report::{FlakyTest, KnownFinding, ScoreRow, diagnosis_rank, is_diagnosis};
 use unflake_store::{ReadyReport, Store, StoredFinding, TestKey};
 use unflake_techniques::TestStanding;
 
@@ -105,14 +105,20 @@ impl<'a> KnowledgeBase<'a> {
             findings: known,
             not_reproduced,
             failure: self.failure(test)?,
+            verdict: self.verdict(test),
         })
+    }
+
+    /// The latest verdict on a test.
+    fn verdict(&self, test: &TestId) -> Option<VerdictKind> {
+        self.findings.get(test)?.iter().find_map(|stored| Some(stored.finding.verdict()?.kind))
     }
 
     /// The latest finding of each technique, the most specific first; those marked as not useful
     /// last.
     fn known(&self, test: &TestId) -> Vec<KnownFinding> {
         let mut known: Vec<KnownFinding> = Vec::new();
-        for stored in self.findings.get(test).into_iter().flatten().filter(|stored| explains(&stored.finding)) {
+        for stored in self.findings.get(test).into_iter().flatten().filter(|stored| is_diagnosis(&stored.finding)) {
             if known.iter().any(|known| known.finding.technique() == stored.finding.technique()) {
                 continue;
             }
@@ -128,7 +134,7 @@ impl<'a> KnowledgeBase<'a> {
                 page,
             });
         }
-        known.sort_by_key(|known| (known.feedback.is_some(), rank(&known.finding)));
+        known.sort_by_key(|known| (known.feedback.is_some(), diagnosis_rank(&known.finding)));
         known
     }
 
@@ -158,29 +164,5 @@ impl<'a> KnowledgeBase<'a> {
         let reported = self.key(test).map(|key| self.store.reported_of(key)).transpose()?.unwrap_or_default();
         let failed = reported.into_iter().filter(|past| past.execution.outcome.is_failure());
         Ok(failed.max_by_key(|past| past.source.started).map(|past| past.message).unwrap_or_default())
-    }
-}
-
-/// Whether a finding says why a test is flaky, not only that it is.
-fn explains(finding: &Finding) -> bool {
-    match &finding.detail {
-        Detail::Divergence(_) | Detail::State(_) => true,
-        Detail::Order(order) => !order.culprits.is_empty(),
-        Detail::Nio(nio) => nio.kind != NioKind::Broken,
-        Detail::Factor(influence) => influence.kind != "none",
-        Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => false,
-    }
-}
-
-/// Findings that name a line or another test come before those that name a condition of the
-/// environment.
-fn rank(finding: &Finding) -> u32 {
-    match &finding.detail {
-        Detail::State(_) => 0,
-        Detail::Order(_) => 1,
-        Detail::Divergence(divergence) if !divergence.locations.is_empty() => 2,
-        Detail::Nio(_) => 3,
-        Detail::Factor(_) => 4,
-        _ => 5,
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn style(color: ColorChoice, stream: &impl IsTerminal) -> TerminalSty
         Some(locale) => locale.to_uppercase().replace('-', "").contains("UTF8"),
         None => !terminal,
     };
-    TerminalStyle { colour, width, unicode }
+    // A dumb terminal may show nothing else, whatever the locale.
+    let unicode = unicode && env::var("TERM").as_deref() != Ok("dumb");
+    TerminalStyle { colour, width, unicode, lines: usize::MAX }
 }
 
 /// Progress on standard error: one status line on a terminal, occasional lines elsewhere.

@@ -19,7 +19,12 @@ pub(crate) struct ReportFiles {
     files: Vec<(ReportFormat, Box<dyn Write>)>,
     /// Whether standard output is for a program, and the report for people goes to standard error.
     stdout_taken: bool,
+    /// Whether the report for people is printed whole.
+    full: bool,
 }
+
+/// Most lines of a report for people, before the exit code.
+const REPORT_LINES: usize = 196;
 
 #[derive(Clone, Copy, PartialEq)]
 enum ReportFormat {
@@ -28,6 +33,7 @@ enum ReportFormat {
     Annotations,
     Markdown,
     CodeQuality,
+    Sarif,
 }
 
 impl ReportFormat {
@@ -38,6 +44,7 @@ impl ReportFormat {
             Self::Annotations => "write the annotations",
             Self::Markdown => "write the Markdown",
             Self::CodeQuality => "write the code quality report",
+            Self::Sarif => "write the SARIF file",
         }
     }
 
@@ -48,6 +55,7 @@ impl ReportFormat {
             Self::Annotations => report::annotations(run, out),
             Self::Markdown => report::markdown(run, out),
             Self::CodeQuality => report::code_quality(run, out),
+            Self::Sarif => report::sarif(run, env!("CARGO_PKG_VERSION"), out),
         }
     }
 }
@@ -69,8 +77,9 @@ impl ReportFiles {
             (ReportFormat::Annotations, &args.annotations),
             (ReportFormat::Markdown, &args.markdown),
             (ReportFormat::CodeQuality, &args.code_quality),
+            (ReportFormat::Sarif, &args.sarif),
         ];
-        let mut opened_files = Self::default();
+        let mut opened_files = Self { full: args.full, ..Self::default() };
         for (format, path) in wanted {
             let Some(path) = path else { continue };
             let file: Box<dyn Write> = if path.as_os_str() == "-" {
@@ -114,6 +123,8 @@ impl ReportFiles {
             totals: &record.totals,
             flaky_gates: facts.flaky_gates,
             can_locate: facts.can_locate,
+            searched: record.searched.as_ref(),
+            known: &record.known,
             measured: record.measured.as_ref(),
             exit: report::Exit { code: conclusion.exit.code(), meaning: &conclusion.meaning },
         };
@@ -127,6 +138,8 @@ impl ReportFiles {
         } else {
             (Box::new(BufWriter::new(io::stdout())), console::style(color, &io::stdout()))
         };
+        let lines = if self.full { usize::MAX } else { REPORT_LINES };
+        let style = TerminalStyle { lines, ..style };
         // A reader that has gone away (`| head`) is no error.
         let _ = show(&run, &style, &mut out).and_then(|()| out.flush());
         Ok(())

@@ -9,10 +9,11 @@ use maud::{Markup, html};
 use unflake_model::{Divergence, Location};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, file_and_line};
+use crate::divergence_text::{self, file_and_line};
 use crate::html::locate::code::cut;
 use crate::html::locate::sections::{at, body, sentence};
 use crate::html::markup::{footer, standalone};
+use crate::text::confidence::confidence;
 use crate::text::format::{self, capital};
 
 /// Writes the page.
@@ -32,11 +33,11 @@ pub(crate) fn contents(located: &LocateReport, divergence: &Divergence) -> Marku
             p.lead {
                 @match divergence.locations.first() {
                     Some(start) => {
-                        "It " (Confidence::of(start.chance).starts_at()) " "
-                        code { (cut(&file_and_line(&start.line))) } ": " (sentence(&start.sentence))
+                        "Root cause (" (confidence(located.finding).unwrap_or_default()) "): "
+                        code { (cut(&file_and_line(&start.line))) } ", " (sentence(&start.sentence))
                     },
                     None => {
-                        "Where it starts is not known: "
+                        "Root cause not found: "
                         (sentence(&divergence_text::no_location_reason(divergence)))
                     },
                 }
@@ -66,12 +67,8 @@ fn facts(located: &LocateReport, divergence: &Divergence) -> Markup {
             }
             dt { "What people do" } dd { (divergence_text::advice(divergence).replace('`', "")) }
             @if let Some(start) = start {
-                dt { "How sure" }
-                dd {
-                    strong { (capital(Confidence::of(start.chance).label())) }
-                    ", from " (format::count(divergence.runs as usize, "run")) ": by chance alone, so clear a difference comes "
-                    (divergence_text::odds(start.chance)) ". It tells " (separated(start, divergence)) "."
-                }
+                dt { "Confidence" }
+                dd { (capital(&confidence(located.finding).unwrap_or_default())) ". It separates " (separated(start, divergence)) "." }
             }
             dt { "Runs" } dd { (runs(located, divergence)) }
         }

@@ -1,13 +1,14 @@
 //! Sections of the page: code, values, how the runs diverge, other locations, limitations.
 
 use maud::{Markup, html};
-use unflake_model::{Cause, Divergence, DivergencePoint, Location, SourceLine};
+use unflake_model::{Cause, Confidence, Divergence, DivergencePoint, Location, SourceLine};
 
 use crate::LocateReport;
-use crate::divergence_text::{self, Confidence, diverges_where, file_and_line, grouped_digits};
+use crate::divergence_text::{self, diverges_where, file_and_line, grouped_digits};
 use crate::html::locate::code::{cut, figure, legend};
 use crate::html::locate::values;
 use crate::terminal::excerpt::{ExcerptLimits, ExcerptScope};
+use crate::text::confidence::p_value;
 use crate::text::format::{self, capital};
 
 const WHOLE: ExcerptLimits = ExcerptLimits { context: 3, rows: 60, files: 5, all: true };
@@ -149,14 +150,14 @@ fn other_locations(divergence: &Divergence) -> Markup {
         |location: &Location| cut(&format!("{}: {}", divergence_text::kind_text(location.how), location.sentence));
     html! {
         table.plain {
-            thead { tr { @for head in ["Place", "What differs", "How sure"] { th scope="col" { (head) } } } }
+            thead { tr { @for head in ["Place", "What differs", "Confidence"] { th scope="col" { (head) } } } }
             tbody {
                 @for location in divergence.locations.iter().skip(1).take(LISTED) {
                     tr {
                         th scope="row" { (at(&location.line)) }
                         td { (difference(location)) }
                         td {
-                            (capital(Confidence::of(location.chance).label())) ": "
+                            (capital(Confidence::of_p_value(location.chance).word())) ", " (p_value(location.chance)) ": "
                             (divergence_text::separated_runs(location, divergence))
                         }
                     }

@@ -8,7 +8,7 @@ use unflake_model::Timestamp;
 
 use super::layout::{PageLayout, bounded, first_line, name, test};
 use super::{TestEntry, draw};
-use crate::ScoreState;
+use crate::next_step::{Symptoms, next_command};
 use crate::text::format;
 
 /// Tests of a cause that the inbox names.
@@ -93,26 +93,22 @@ impl CauseSummary {
     /// The recommended first step, depending on what is known.
     fn first_step(&self) -> Markup {
         let Some(worst) = self.tests.first() else { return Markup::default() };
-        let typed = draw::typed(&worst.score.test);
-        let command = |name: &str| draw::command(&format!("unflake {name} {typed}"));
+        let next = next_command(&Symptoms {
+            test: &worst.score.test,
+            verdict: None,
+            state: Some(worst.score.state),
+            failure: &self.message,
+            can_locate: true,
+        });
         let start = self.tests.iter().find_map(|one| one.starts.as_ref());
         html! {
             b { "First: " }
-            @match (start, worst.score.state) {
+            @match (start, next) {
                 (Some(start), _) => {
-                    "look at " code { (start.place()) } ", where it " (start.verb().trim_end_matches(" at")) ": "
-                    (first_line(&start.sentence, 200))
+                    "look at " code { (start.place()) } " (" (start.confidence()) "): " (first_line(&start.sentence, 200))
                 },
-                (_, ScoreState::Broken) => {
-                    "mend it: this is no flakiness. " (command("history")) " says since when."
-                },
-                _ if self.test_count > 2 => {
-                    "look at what these tests share; then let one of them be looked into: " (command("locate"))
-                },
-                (_, ScoreState::Bursty) => {
-                    "it fails in bursts, so something around it changes: " (command("factors"))
-                },
-                _ => { "find where it starts: " (command("locate")) },
+                (None, Some(next)) => { (next.purpose) ": " (draw::command(&next.command)) },
+                (None, None) => { "fix it: it always fails" },
             }
         }
     }

@@ -21,10 +21,10 @@ mod tests;
 
 use maud::Markup;
 use serde::Serialize;
-use unflake_model::{Day, Timestamp};
+use unflake_model::{Confidence, Day, Timestamp};
 
 use crate::ScoreRow;
-use crate::divergence_text::Confidence;
+use crate::text::confidence::p_value;
 
 pub use cause::{CausePage, CauseSummary};
 pub use error_page::ErrorPage;
@@ -154,9 +154,9 @@ pub struct FailureStart {
 }
 
 impl FailureStart {
-    /// `probably starts at`, in the strength that the evidence allows.
-    fn verb(&self) -> &'static str {
-        Confidence::of(self.chance).starts_at()
+    /// `likely, p < 0.001`
+    fn confidence(&self) -> String {
+        format!("{}, {}", Confidence::of_p_value(self.chance).word(), p_value(self.chance))
     }
 
     fn place(&self) -> String {

@@ -196,7 +196,7 @@ impl FindingEntry {
             p {
                 @match &self.start {
                     Some(start) => {
-                        "It " (start.verb()) " " code { (start.place()) } ": " (first_line(&start.sentence, 600)) "."
+                        "It starts at " code { (start.place()) } " (" (start.confidence()) "): " (first_line(&start.sentence, 600)) "."
                     },
                     None => (format::sentence(&first_line(&self.sentence, 600))),
                 }

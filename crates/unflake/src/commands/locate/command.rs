@@ -66,7 +66,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
             match args.html {
                 Some(_) => return Err(CommandError::cannot_write(path)(error)),
                 None => {
-                    let note = format!("the full report was not written: {}: {error}", path.display());
+                    let note = format!("the full report could not be written: {}: {error}", path.display());
                     result.record.notes.push(note);
                 }
             }
@@ -89,7 +89,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
             write_notes(run, out)
         }
         None if known.is_some() && !args.again => {
-            writeln!(out, "  {}", report::one_line(&conclusion.meaning))?;
+            writeln!(out, "{}", report::one_line(&conclusion.meaning))?;
             write_notes(run, out)
         }
         _ => report::order_and_nio(run, style, args.output.quiet, out),
@@ -99,7 +99,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
 
 fn write_notes(run: &report::RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     for note in run.notes {
-        writeln!(out, "  note: {}", report::one_line(note))?;
+        writeln!(out, "note: {}", report::one_line(note))?;
     }
     Ok(())
 }
@@ -111,14 +111,14 @@ pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Resul
     let share = |passed: u32, failed: u32| f64::from(failed) / f64::from(passed + failed);
     let flaky: Vec<_> = known.into_iter().filter(|(_, passed, failed)| share(*passed, *failed) >= least).collect();
     match &flaky[..] {
-        [] => Err(CommandError::usage("name a test: the history knows of none that was flaky lately")
-            .hint(format!("`{by} TEST`; a part of its name is enough"))),
+        [] => Err(CommandError::usage("no test given, and the history has no recent flaky test")
+            .hint(format!("`{by} TEST`, where TEST is a name or a unique part of it"))),
         [(test, _, _)] => Ok(test.to_string()),
         tests => {
-            let mut what = format!("{} tests were flaky lately; name one:", tests.len());
+            let mut what = format!("no test given; {} tests were flaky recently:", tests.len());
             for (test, passed, failed) in tests.iter().take(NAMED) {
                 let test = report::one_line(test.as_str());
-                what.push_str(&format!("\n    {test}  (failed {failed} of {} times)", passed + failed));
+                what.push_str(&format!("\n    {test}  (failed {failed} of {} runs)", passed + failed));
             }
             Err(CommandError::usage(what))
         }

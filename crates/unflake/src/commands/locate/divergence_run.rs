@@ -55,7 +55,7 @@ pub(crate) fn search(
 ) -> Result<LocateResult, CommandError> {
     if settings.results.value.is_some() {
         let able = unflake_runners::names_with(|runner| runner.trace, "or");
-        let what = format!("what a runner only writes results of cannot be traced: use {able}");
+        let what = format!("locate needs a runner that unflake can trace: {able}");
         return Err(CommandError::usage(what));
     }
     let tracing = if wanted.lines_only { Tracing::Lines } else { Tracing::Values };
@@ -76,6 +76,7 @@ pub(crate) fn search(
     let began = Instant::now();
     let run = TechniqueRun {
         recorders: Recorders::of_traces(archive, project),
+        budget: Some(wanted.seconds),
         ..TechniqueRun::new(context, settings, launch, progress)
     };
     let mut done = run.run(&mut locate)?;
@@ -86,7 +87,7 @@ pub(crate) fn search(
     done.history.finish(conclusion.exit.code());
     let trouble = done.record.recorders.traces.as_ref().and_then(|(archive, _)| archive.error());
     if let Some(trouble) = trouble {
-        let note = format!("a trace could not be read again, so the answer may be wrong: {trouble}");
+        let note = format!("a trace could not be read back, so the result may be wrong: {trouble}");
         done.record.notes.push(note);
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;
@@ -97,8 +98,7 @@ pub(crate) fn search(
         match worktree_hash::state(&context.here) {
             Some(now) if now == tree => result.kept = done.history.keep_report(test, tree, &result.report(wanted)),
             _ => result.record.notes.push(
-                "the report is not kept: files of the project changed meanwhile (`git status` names those that git should ignore)"
-                    .to_owned(),
+                "the report is not stored: project files changed during the run (`git status` lists them)".to_owned(),
             ),
         }
     }
@@ -131,20 +131,25 @@ impl LocateResult {
 }
 
 fn conclude(record: &Gathered, counts: LocateCounts) -> Conclusion {
-    if let Some(conclusion) = inconclusive(record, "you stopped it; this is what was found until then") {
+    if let Some(conclusion) = inconclusive(record, "interrupted; the findings until then are complete") {
         return conclusion;
     }
     let LocateCounts { passed, failed, timed_out, skipped, untraced } = counts;
     let runs = passed + failed;
+    let out_of_budget = record.searched.is_some_and(|searched| !searched.coverage.complete);
     match (passed, failed) {
-        (0, 0) if timed_out > 0 => Exit::RealFailures.because(format!("all {timed_out} runs took too long")),
+        (0, 0) if timed_out > 0 => Exit::RealFailures.because(format!("all {timed_out} runs timed out")),
         (0, 0) if skipped > 0 => Exit::Success.because("the test is skipped"),
-        (0, 0) => Exit::Runner.because("the test could not be run"),
+        (0, 0) if out_of_budget => Exit::Incomplete.because("budget exhausted before the first run ended (--for)"),
+        (0, 0) => Exit::Runner.because("the test could not run"),
+        (_, 0) if out_of_budget => {
+            Exit::Success.because(format!("search incomplete: budget exhausted after {runs} runs, all passed (--for)"))
+        }
         (_, 0) => Exit::Success.because(format!(
-            "passed in all {runs} runs: nothing to compare (more runs: --most; if it fails after other tests: unflake order)"
+            "nothing to compare: {runs} of {runs} runs passed (--max-runs makes more; `unflake order` tries it after other tests)"
         )),
         (0, _) => Exit::RealFailures.because(format!(
-            "failed in all {runs} runs, alone and traced: nothing to compare (if it passes untraced, try --lines-only)"
+            "nothing to compare: {runs} of {runs} traced runs failed (--lines-only traces less)"
         )),
         _ if record.findings.is_empty() => Exit::RealFailures
             .because(format!("flaky, but {untraced} of {runs} runs left no trace to compare")),

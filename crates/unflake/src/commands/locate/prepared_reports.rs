@@ -57,6 +57,6 @@ pub(crate) fn as_result(ready: &ReadyReport, answers: &[Feedback]) -> LocateResu
 fn note(ready: &ReadyReport) -> String {
     let age = recorder::age(ready.started);
     let command = ready.command.join(" ");
-    let cut = if ready.report.cut_short { ", and was cut short when its time was over" } else { "" };
-    format!("this report was made {age} ago of the same files with `{command}`{cut}; --again makes it anew")
+    let cut = if ready.report.cut_short { " (budget exhausted)" } else { "" };
+    format!("prepared {age} ago from the same files with `{command}`{cut}; --again makes a new report")
 }
