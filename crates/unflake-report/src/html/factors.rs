@@ -6,7 +6,8 @@ use maud::{Markup, display, html};
 use unflake_model::{FactorTrial, Influence};
 
 use crate::html::markup::{footer, standalone};
-use crate::terminal::factors::{ExperimentReport, capital, interval, p_value, rest, time};
+use crate::terminal::factors::{ExperimentReport, capital, interval, rest, time};
+use crate::text::confidence::p_value;
 use crate::text::format;
 use crate::text::sanitize::one_line;
 
@@ -71,7 +72,7 @@ fn facts(report: &ExperimentReport, runs: u32) -> Markup {
                 @if let Some(threshold) = &influence.threshold { (fact("Threshold", &threshold.words)) }
                 (fact("Failure rate", &rates(influence)))
                 (fact("Confidence", influence.confidence.word()))
-                (fact("p-value", &p_value(influence.p_value)))
+                (fact("Chance", &p_value(influence.p_value)))
                 (command("Reproduce", finding.command()))
             }
             (command("Fails most with", report.fails_by))

@@ -170,10 +170,6 @@ pub(crate) fn interval(rate: &Rate) -> String {
     format!("{:.0}-{:.0} %", rate.low * 100.0, rate.high * 100.0)
 }
 
-pub(crate) fn p_value(p_value: f64) -> String {
-    if p_value < 0.001 { "< 0.001".to_owned() } else { format!("{p_value:.3}") }
-}
-
 fn median(trial: &FactorTrial) -> f64 {
     let mut times: Vec<f64> = trial.seconds.iter().map(|(seconds, _)| *seconds).collect();
     times.sort_by(f64::total_cmp);
