@@ -270,7 +270,7 @@ fn serve(
         engine.close(0, &mut |_| {});
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let note = format!("not everything ran under {what}: {missed}");
+            let note = format!("{what} did not apply to every process: {missed}");
             report(WorldReport::Events(vec![Event::Note(note)]));
         }
     }
