@@ -1,6 +1,8 @@
-//! Random bytes from a seed, the same in every run. Each process has a stream of its own, derived
-//! from the seed, its command line, and how many processes had the same command line before. A
-//! forked process gets another stream.
+//! Random bytes from a seed, the same in every run. The first process of a program has the stream of
+//! the seed and the program, whatever its arguments, so that a command that runs one test draws what
+//! a run of all tests draws. Other processes have streams of their own, derived from the seed, the
+//! command line, and how many processes had the same command line before. A forked process gets
+//! another stream.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
@@ -28,13 +30,17 @@ pub fn hash(bytes: &[u8]) -> u64 {
 }
 
 pub fn initialize() {
-    let mut command = [0; 4096];
-    let command = match File::open(b"/proc/self/cmdline\0", 0) {
-        Some(file) => hash(file.read(&mut command)),
-        None => 0,
+    let mut buffer = [0; 4096];
+    let program = hash(system::read_link(b"/proc/self/exe\0", &mut buffer));
+    let is_first = page().is_none_or(|page| count_starts(page, program) == 0);
+    let stream = match File::open(b"/proc/self/cmdline\0", 0) {
+        Some(file) if !is_first => {
+            let command = hash(file.read(&mut buffer));
+            command.wrapping_add(mix(page().map_or(0, |page| count_starts(page, command))))
+        }
+        _ => program,
     };
-    let before = page().map_or(0, |page| count_starts(page, command));
-    KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(command.wrapping_add(mix(before))), Relaxed);
+    KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(stream), Relaxed);
     type AtFork = unsafe extern "C" fn(extern "C" fn(), usize, extern "C" fn()) -> c_int;
     // SAFETY: the function of that name; both callbacks live as long as the process.
     unsafe {
@@ -54,11 +60,11 @@ extern "C" fn in_child() {
     FORKS.store(0, Relaxed);
 }
 
-/// Counts the programs that were started with this command line before.
-fn count_starts(page: &Page, command: u64) -> u64 {
-    let name = command & !0xff;
+/// Counts a start, and returns how many there were before with this hash.
+fn count_starts(page: &Page, hash: u64) -> u64 {
+    let name = hash & !0xff;
     for step in 0..page.starts.len() {
-        let slot = &page.starts[(command >> 32) as usize % page.starts.len() ^ step];
+        let slot = &page.starts[(hash >> 32) as usize % page.starts.len() ^ step];
         let mut current = slot.load(Relaxed);
         while current == 0 || current & !0xff == name {
             let number = current & 0xff;

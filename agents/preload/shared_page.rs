@@ -21,7 +21,7 @@ pub struct Page {
     pub rewound: AtomicU64,
     /// Number of processes in which Python has the requested switch interval.
     pub taking_turns: AtomicU32,
-    /// Starts by command line: a hash of it, with the count in the lowest byte.
+    /// Starts by program and by command line: a hash, with the count in the lowest byte.
     pub starts: [AtomicU64; STARTS],
     /// Programs that do not load the shim: a letter for the reason (`executable.rs`), the path, a
     /// zero.

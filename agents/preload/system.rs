@@ -18,6 +18,7 @@ pub mod numbers {
     pub const CLOCK_GETTIME: i64 = 228;
     pub const CLOCK_NANOSLEEP: i64 = 230;
     pub const OPENAT: i64 = 257;
+    pub const READLINKAT: i64 = 267;
     pub const GETRANDOM: i64 = 318;
     pub const MEMFD_CREATE: i64 = 319;
     pub const STATX: i64 = 332;
@@ -29,6 +30,7 @@ pub mod numbers {
     pub const LSEEK: i64 = 62;
     pub const READ: i64 = 63;
     pub const WRITE: i64 = 64;
+    pub const READLINKAT: i64 = 78;
     pub const FUTEX: i64 = 98;
     pub const NANOSLEEP: i64 = 101;
     pub const CLOCK_GETTIME: i64 = 113;
@@ -186,6 +188,14 @@ impl Drop for File {
         // SAFETY: this value owns the descriptor.
         unsafe { call(CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
+}
+
+/// Where a link leads; empty if it cannot be read. `path` is NUL-terminated.
+pub fn read_link<'a>(path: &[u8], into: &'a mut [u8]) -> &'a [u8] {
+    // SAFETY: the path is NUL-terminated; at most the length of the buffer is written.
+    let length =
+        unsafe { call(READLINKAT, [AT_FDCWD, path.as_ptr() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0]) };
+    &into[..length.max(0) as usize]
 }
 
 /// Mode and owner of a file. `path` is NUL-terminated.

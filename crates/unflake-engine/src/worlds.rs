@@ -35,8 +35,8 @@ pub(crate) struct Worlds {
 struct SessionGroup {
     factors: Vec<Factor>,
     sessions: Vec<Session>,
-    /// It needs a world of its own, from start to end: a new process draws new random values, and
-    /// forks share them.
+    /// It needs a world of its own, and runs in the process that lists the tests: what a process
+    /// draws at random follows from its seed, and a fork would draw other values.
     is_exclusive: bool,
 }
 
@@ -63,7 +63,6 @@ impl Worlds {
     pub(crate) fn add(&mut self, session: Session) {
         let factors = session.under.clone().unwrap_or_default();
         let is_exclusive = session.place == Placement::Fresh(Isolation::Process);
-        let session = Session { place: Placement::Fresh(Isolation::Fork), ..session };
         match self.waiting.iter_mut().find(|group| group.factors == factors && !is_exclusive && !group.is_exclusive) {
             Some(group) => group.sessions.push(session),
             None => self.waiting.push_back(SessionGroup { factors, sessions: vec![session], is_exclusive }),
@@ -139,6 +138,20 @@ impl Engine {
         world.by_shim().is_empty() || world.reached().is_some_and(|reached| reached.processes > 0)
     }
 
+    /// Sessions run in the process that listed the tests from now on.
+    fn stop_forking(&mut self) {
+        if let Some(id) = self.fork_server.id() {
+            self.suite.set_live(Some(id));
+        }
+    }
+
+    /// The session as this engine runs it.
+    fn in_this_world(&self, session: Session) -> Session {
+        let is_live = self.suite.live().is_some() && !self.suite.listing().isolated;
+        let place = if is_live { Placement::Live } else { Placement::Fresh(Isolation::Fork) };
+        Session { under: None, place, ..session }
+    }
+
     /// Sends waiting sessions to their worlds, as many at once as fresh environments may run.
     pub(crate) fn dispatch_worlds(&mut self) {
         // Here and not earlier: events of a world name files that are removed with it.
@@ -179,7 +192,10 @@ impl Engine {
             let _span = debug_span!("world", number).entered();
             let report = |report| drop(to.send(EngineInput::World { number, report }));
             let started = |interrupter| report(WorldReport::Started(interrupter));
-            let engine = open(number, launch, shared, &in_thread, only, started);
+            let mut engine = open(number, launch, shared, &in_thread, only, started);
+            if let (Ok(engine), true) = (&mut engine, is_exclusive) {
+                engine.stop_forking();
+            }
             serve(engine, &in_thread, &received, &report);
         });
         WorldEngine { number, factors, orders, interrupter: None, thread, is_busy: false, is_transient }
@@ -219,7 +235,8 @@ fn serve(
                 // The driver is outside of the world: only after a session has run it is known
                 // whether its processes are inside.
                 let mut held = Vec::new();
-                engine.run(sessions.iter().cloned().map(without_world).collect(), &mut |events| {
+                let here = sessions.iter().map(|session| engine.in_this_world(session.clone())).collect();
+                engine.run(here, &mut |events| {
                     held.extend(events.iter().cloned());
                 });
                 let events = match engine.is_world_effective() {
@@ -233,7 +250,8 @@ fn serve(
             }
             Ok(engine) => {
                 report(WorldReport::Events(sessions.iter().map(|session| under(session, factors)).collect()));
-                engine.run(sessions.into_iter().map(without_world).collect(), &mut |events| {
+                let here = sessions.into_iter().map(|session| engine.in_this_world(session)).collect();
+                engine.run(here, &mut |events| {
                     let events: Vec<_> = events.iter().filter(|event| is_of_session(event)).cloned().collect();
                     if !events.is_empty() {
                         report(WorldReport::Events(events));
@@ -252,7 +270,7 @@ fn serve(
         engine.close(0, &mut |_| {});
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let note = format!("not everything ran under {what}: {missed}");
+            let note = format!("{what} did not apply to every process: {missed}");
             report(WorldReport::Events(vec![Event::Note(note)]));
         }
     }
@@ -260,10 +278,6 @@ fn serve(
 
 fn under(session: &Session, factors: &[Factor]) -> Event {
     Event::WorldEntered { session: session.id, factors: factors.to_vec() }
-}
-
-fn without_world(session: Session) -> Session {
-    Session { under: None, ..session }
 }
 
 /// The end of a session of which no test ran.

@@ -36,9 +36,13 @@ fn an_interrupted_experiment_resumes() {
 fn unknown_factors_and_experiments_are_rejected() {
     let sandbox = Sandbox::with_tests("def test_a(): pass");
     let result = sandbox.unflake(["factors", "test_a", "--factor", "weather", "--", "pytest"]).finish().expect_exit(2);
-    assert!(result.stderr.contains("`weather` is no factor; there are date, speed,"), "{}", result.stderr);
+    assert!(result.stderr.contains("`weather` is not a factor; use one of date, speed,"), "{}", result.stderr);
     let result = sandbox.unflake(["factors", "test_a", "--resume", "--", "pytest"]).finish().expect_exit(2);
-    assert!(result.stderr.contains("no experiment with `test_a` and this command was stopped"), "{}", result.stderr);
+    assert!(
+        result.stderr.contains("there is no interrupted experiment with `test_a` and this command"),
+        "{}",
+        result.stderr
+    );
 }
 
 #[test]
@@ -54,7 +58,7 @@ fn a_test_whose_id_changes_is_named() {
         sandbox.unflake(asked).arg(python()).args(["-m", "pytest", "-p", "no:cacheprovider"]).finish().expect_exit(4);
     let printed = &result.stdout;
     assert!(
-        printed.contains("not even the baseline could be run: the runner did not list test_it.py::test_b["),
+        printed.contains("the baseline could not be run: the runner did not list test_it.py::test_b["),
         "{printed}"
     );
     assert!(printed.contains("again: leave it out, if its name is another each time"), "{printed}");

@@ -142,10 +142,8 @@ fn examine(specimen: &Specimen, only: &[&str]) -> Differences {
 /// The output of the repro command, if there is one and it does not fail.
 fn repro_difference(sandbox: &Sandbox, finding: &Value, env: &BTreeMap<String, String>) -> Option<String> {
     let kind = finding["kind"].as_str()?;
-    // The repro command of some kinds depends on timing. Seeds are tried until one fails, even
-    // where the finding is about one that passes.
-    let passes = finding["fails"] == false && kind != "random-seed";
-    if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) || passes {
+    // The repro command of some kinds depends on timing.
+    if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) {
         return None;
     }
     let command =

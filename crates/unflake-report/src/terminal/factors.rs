@@ -59,7 +59,7 @@ pub fn factors(report: &ExperimentReport, look: &TerminalStyle, quiet: bool, out
     for line in untried(&whole.untried) {
         label(page, "not tried", &line)?;
     }
-    for (finding, _) in report.influences() {
+    for (finding, _) in report.influences().filter(|(_, influence)| influence.kind != "none") {
         if let Some(command) = finding.command() {
             label(page, "reproduce", &one_line(command))?;
         }

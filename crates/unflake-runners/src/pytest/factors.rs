@@ -71,7 +71,7 @@ static SWITCH_INTERVAL: FactorDeclaration = FactorDeclaration {
     name: "switch-interval",
     title: "switch interval",
     plural: "switch intervals",
-    syntax: "how long a Python thread runs before another may: `10us`",
+    syntax: "how long a Python thread runs at a time: `10us`",
     parse: |setting| setting.parse::<Amount>().ok().map(|interval| interval.to_string()),
     scale: Some(FactorScale {
         number: |setting| setting.parse::<Amount>().ok().map(Amount::seconds),

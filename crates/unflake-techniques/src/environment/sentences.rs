@@ -74,7 +74,8 @@ pub(crate) fn nothing_found(log: &TrialLog, complete: bool) -> String {
     kinds.sort();
     kinds.dedup();
     let budget = if complete { "" } else { "; budget exhausted" };
-    let scope = format!("{} factors, {} worlds, {} runs{budget}", kinds.len(), log.tried().count(), log.runs);
+    let factors = if kinds.len() == 1 { "factor" } else { "factors" };
+    let scope = format!("{} {factors}, {} worlds, {} runs{budget}", kinds.len(), log.tried().count(), log.runs);
     let (baseline, uncontrolled) = (log.failures(&TrialWorld::BASELINE), log.failures(&TrialWorld::Uncontrolled));
     let controlled = log.tried().filter(|row| row.world != TrialWorld::Uncontrolled);
     let controlled = controlled.fold(FailureCount::default(), |sum, row| sum + row.failures());

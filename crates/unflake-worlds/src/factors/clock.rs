@@ -12,11 +12,13 @@ use unflake_model::{
 
 use super::{canonical, judged, parsed, word};
 
+const PROBED_DATE: &str = "2031-05-17T18:00:00Z";
+
 pub(super) static DATE: FactorDeclaration = FactorDeclaration {
     name: "date",
     title: "date and time",
     plural: "dates",
-    syntax: "`2027-01-30` (noon), `2028-02-29T23:59:58+01:00`, `+3d`, `-1d12h`",
+    syntax: "`2027-01-30`, `2028-02-29T23:59:58+01:00`, `+3d`",
     parse: canonical::<ClockSetting>,
     scale: Some(FactorScale {
         number: |setting| match setting.parse().ok()? {
@@ -36,10 +38,11 @@ pub(super) static DATE: FactorDeclaration = FactorDeclaration {
     plan: |context| FactorPlan { settings: dates(today(context)).into_iter().map(text).collect(), missing: None },
     probes: &[FactorProbe {
         label: "",
-        steps: |_| Ok(vec![ProbeStep::under("date", "2031-05-17T18:00:00Z")]),
+        steps: |_| Ok(vec![ProbeStep::under("date", PROBED_DATE)]),
         judge: |answers| {
             judged(answers, |texts| {
-                let expected = 1_936_893_600..1_936_893_720;
+                let start = parsed::<ClockSetting>(PROBED_DATE).number() as i64;
+                let expected = start..start + 120;
                 ProbeVerdict::yes_if(texts[0].parse().is_ok_and(|seconds: i64| expected.contains(&seconds)), || {
                     format!("its clock shows {} s since 1970, not {}", texts[0], expected.start)
                 })
@@ -53,7 +56,7 @@ pub(super) static SPEED: FactorDeclaration = FactorDeclaration {
     name: "speed",
     title: "clock speed",
     plural: "clock speeds",
-    syntax: "how many times as fast clocks run: `10`, `0.1`",
+    syntax: "how many times as fast: `10`, `0.1`",
     parse: |text| speed(text).map(print_speed),
     scale: Some(FactorScale {
         number: |setting| speed(setting).map(|millionths| millionths as f64 / 1e6),

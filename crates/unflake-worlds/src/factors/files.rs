@@ -51,7 +51,7 @@ pub(super) static STATE: FactorDeclaration = FactorDeclaration {
     name: "state",
     title: "initial state",
     plural: "initial states",
-    syntax: "`fresh`: an empty home, cache, configuration and temporary directory",
+    syntax: "`fresh` for an empty home and temporary directory",
     parse: |text| (text == "fresh").then(|| text.to_owned()),
     phrase: FactorPhrase::When(|_, _| "with an empty home directory and no files of earlier runs".to_owned()),
     effect: FactorEffect::Process(|_, setup| {

@@ -11,7 +11,7 @@ pub(super) static CORES: FactorDeclaration = FactorDeclaration {
     name: "cores",
     title: "number of cores",
     plural: "numbers of cores",
-    syntax: "how many cores the process sees and uses: `1`",
+    syntax: "how many it sees and uses: `1`",
     parse: |text| number_in(text, 1..=1024),
     scale: Some(FactorScale {
         number: as_number,

@@ -12,7 +12,7 @@ pub(super) static NETWORK: FactorDeclaration = FactorDeclaration {
     name: "network",
     title: "network",
     plural: "network settings",
-    syntax: "`off`, `alone` (no services of this machine either) or `slow:100ms`",
+    syntax: "`off`, `alone` (no local services) or `slow:100ms`",
     parse: |text| match text {
         "off" | "alone" => Some(text.to_owned()),
         "slow" => Some("slow:100ms".to_owned()),

@@ -8,7 +8,7 @@ pub(super) static ORDER: FactorDeclaration = FactorDeclaration {
     name: "order",
     title: "test order",
     plural: "test orders",
-    syntax: "`0` (the runner's order), `1` (reversed), or the seed of a shuffle",
+    syntax: "`0` (the runner's), `1` (reversed), or a seed to shuffle",
     parse: canonical::<u64>,
     phrase: FactorPhrase::When(|setting, _| match setting {
         "0" => "when the tests before it run first".to_owned(),

@@ -15,7 +15,7 @@ pub(super) static LOAD: FactorDeclaration = FactorDeclaration {
     name: "load",
     title: "CPU load",
     plural: "loads",
-    syntax: "how many busy processes run at the same time: `2`",
+    syntax: "number of busy processes: `2`",
     parse: |text| number_in(text, 1..=1024),
     scale: Some(FactorScale {
         number: as_number,
@@ -79,7 +79,7 @@ pub(super) static DELAYS: FactorDeclaration = FactorDeclaration {
     name: "delays",
     title: "delays",
     plural: "delays",
-    syntax: "the longest: `20ms`; `20ms/5@7` for one in 5 calls, seed 7",
+    syntax: "`20ms` at most; `20ms/5@7`: 1 in 5 calls, seed 7",
     parse: canonical::<Delays>,
     scale: Some(FactorScale {
         number: |setting| setting.parse::<Delays>().ok().map(|delays| delays.max.seconds()),

@@ -160,7 +160,10 @@ fn the_switch_interval_of_python_is_as_requested() {
         .expect_exit(0);
     assert_eq!((result.stdout.trim(), super::messages(&result)), ("20", vec!["running under switch-interval 20us"]));
     let result = under(&sandbox, "--switch-interval 20us", "print('alone')").finish().expect_exit(0);
-    assert_eq!(super::messages(&result)[1], "switch-interval 20us changed nothing: no Python had a second thread");
+    assert_eq!(
+        super::messages(&result)[1],
+        "switch-interval 20us changed nothing: no Python process had a second thread"
+    );
 }
 
 #[test]

@@ -36,14 +36,13 @@ fn with_static_program() -> Sandbox {
 fn static_programs_are_reported_as_unreached() {
     let sandbox = with_static_program();
     let result = sandbox.unflake(["under", "-q", "--date", "+1d", "--", "./alone"]).finish().expect_exit(0);
-    let nothing =
-        "nothing ran under date +1d: no process of the command could be reached (./alone is linked statically)";
+    let nothing = "date +1d applied to no process of the command: ./alone is linked statically";
     assert_eq!(messages(&result), [nothing]);
     let result = sandbox
         .unflake(["under", "-q", "--date", "+1d", "--", "sh", "-c", "./alone; ./alone; date"])
         .finish()
         .expect_exit(0);
-    assert_eq!(messages(&result), ["not everything ran under date +1d: ./alone is linked statically"]);
+    assert_eq!(messages(&result), ["date +1d did not apply to every process: ./alone is linked statically"]);
     // Factors without the shim reach every program.
     let result = sandbox.unflake(["under", "-q", "--load", "1", "--", "./alone"]).finish().expect_exit(0);
     assert_eq!(messages(&result), Vec::<&str>::new());
@@ -56,8 +55,8 @@ fn programs_without_the_environment_are_reported_as_unreached() {
     let result = under(&sandbox, "-q --date 2027-01-30", script).finish().expect_exit(0);
     assert_ne!(result.stdout.trim(), "2027-01-30");
     let [line] = messages(&result)[..] else { panic!("{}", result.stderr) };
-    let end = "date was started without the environment variables that bring the shim in";
-    assert!(line.starts_with("not everything ran under date 2027-01-30: ") && line.ends_with(end), "{line}");
+    let end = "date was started without the environment variables that load the shim";
+    assert!(line.starts_with("date 2027-01-30 did not apply to every process: ") && line.ends_with(end), "{line}");
 }
 
 #[test]
@@ -134,8 +133,7 @@ fn doctor_tries_every_factor() {
         "date yes yes",
         "speed yes yes",
         "time-zone yes yes",
-        "locale yes not here",
-        "hash-seed yes not here",
+        "locale yes n/a",
         "random-seed yes yes",
         "cores yes yes",
         "load yes yes",
@@ -148,14 +146,15 @@ fn doctor_tries_every_factor() {
         "listing yes yes",
         "variable yes yes",
         "state yes yes",
-        "interpreter yes not here",
-        "switch-interval yes not here",
+        "hash-seed yes n/a",
+        "interpreter yes n/a",
+        "switch-interval yes n/a",
     ]) {
         // A machine may have no network, no permission to create one, or no second locale.
         let may_lack =
             ["network off", "network alone", "locale", "time-zone"].iter().any(|name| expected.starts_with(name));
         let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(row == expected || may_lack && row.contains("not here"), "{row}, not {expected}\n{}", result.stdout);
+        assert!(row == expected || may_lack && row.contains("n/a"), "{row}, not {expected}\n{}", result.stdout);
     }
     assert!(result.stdout.contains("hash-seed, Rust: it has no such seed"), "{}", result.stdout);
 }
