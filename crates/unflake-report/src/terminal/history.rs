@@ -57,6 +57,7 @@ impl HistoryRow<'_> {
             (Purpose::Order | Purpose::Search, _) => format!("another order{after}"),
             (Purpose::State, _) => format!("in a search for state{after}"),
             (Purpose::Base, _) => "at the base".to_owned(),
+            (Purpose::Replay, _) => format!("replay{after}"),
             (Purpose::Factor, _) => "under other circumstances".to_owned(),
             (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),
             (Purpose::Fresh, _) => format!("again in the fresh {}", self.origin.word()),

@@ -234,6 +234,7 @@ impl ProgressState {
             Purpose::Search => searching("looking for culprits"),
             Purpose::State => searching("looking for the state that leaks"),
             Purpose::Base => searching("at the base"),
+            Purpose::Replay => searching("replaying"),
             Purpose::Factor => searching("under other circumstances"),
             _ => return self.enter_retry(purpose, of),
         };

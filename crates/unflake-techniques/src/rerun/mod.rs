@@ -4,10 +4,10 @@
 //! - `failing_test` holds the attempts at one test and derives its verdict
 //! - `confirmation` checks whether a pass holds beyond its process
 //! - `never_excuse` lists failures that no later pass excuses
-//! - `single_run` runs one test once, for `unflake trace`
+//! - `single_session` runs named tests once, for `unflake replay` and `unflake trace`
 
 pub(crate) mod confirmation;
 pub(crate) mod failing_test;
 pub(crate) mod ladder;
 pub(crate) mod never_excuse;
-pub(crate) mod single_run;
+pub(crate) mod single_session;
