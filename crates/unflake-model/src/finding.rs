@@ -12,11 +12,50 @@ pub struct Finding {
     pub detail: Detail,
     /// One line for people that follows the name of the test: lower case, no full stop.
     pub sentence: String,
-    /// A shell command that reproduces it.
-    pub repeat: Option<String>,
-    /// The order of tests that reproduces it with the plain runner. Empty: the user's whole command.
+    /// Commands that reproduce it, the most telling first.
+    #[serde(default)]
+    pub reproduce: Vec<Reproduction>,
+    /// The sessions that reproduce it, one for each command.
     #[serde(skip)]
-    pub replay: Vec<TestId>,
+    pub replays: Vec<Replay>,
+}
+
+/// A shell command that reproduces a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reproduction {
+    pub command: String,
+    pub shows: Shows,
+}
+
+/// How the test of a finding ends in a reproduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shows {
+    Fails,
+    Passes,
+}
+
+/// Tests to run in one new session of the runner, in this order. Empty: the user's whole command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    pub tests: Vec<TestId>,
+    pub shows: Shows,
+}
+
+impl Replay {
+    pub fn fails(tests: Vec<TestId>) -> Self {
+        Self { tests, shows: Shows::Fails }
+    }
+
+    pub fn passes(tests: Vec<TestId>) -> Self {
+        Self { tests, shows: Shows::Passes }
+    }
+}
+
+impl Reproduction {
+    pub fn fails(command: impl Into<String>) -> Self {
+        Self { command: command.into(), shows: Shows::Fails }
+    }
 }
 
 /// The part of a finding that differs by technique.
@@ -231,6 +270,11 @@ impl Finding {
             Detail::Verdict(verdict) => Some(verdict),
             _ => None,
         }
+    }
+
+    /// The most telling command that reproduces it.
+    pub fn command(&self) -> Option<&str> {
+        self.reproduce.first().map(|one| one.command.as_str())
     }
 
     /// Whether it is the verdict real.

@@ -114,8 +114,8 @@ mod tests {
             test: test.into(),
             detail: Detail::Divergence(divergence),
             sentence: format!("starts at line {}", 3),
-            repeat: None,
-            replay: Vec::new(),
+            reproduce: Vec::new(),
+            replays: Vec::new(),
         }
     }
 

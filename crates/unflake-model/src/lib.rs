@@ -49,7 +49,7 @@ pub use factor::{Delays, DirectoryOrder, Factor, HomeState, Network};
 pub use factor_kind::{BadFactor, FactorKind};
 pub use finding::{
     Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
-    OrderKind, Repeats, Rung, TouchedPath, Verdict, VerdictKind,
+    OrderKind, Repeats, Replay, Reproduction, Rung, Shows, TouchedPath, Verdict, VerdictKind,
 };
 pub use fingerprint::Fingerprint;
 pub use influence::{AtLayer, FactorTrial, Influence, Threshold, UntriedFactor};

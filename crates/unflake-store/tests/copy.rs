@@ -40,8 +40,13 @@ fn fill(store: &mut Store, times: u32) {
         fresh: None,
         second_failure: None,
     };
-    let finding =
-        Finding { test: "a".into(), detail: Detail::Nio(nio), sentence: "?".into(), repeat: None, replay: Vec::new() };
+    let finding = Finding {
+        test: "a".into(),
+        detail: Detail::Nio(nio),
+        sentence: "?".into(),
+        reproduce: Vec::new(),
+        replays: Vec::new(),
+    };
     let on = Box::new(Dependencies { root: "/p".into(), ..Dependencies::default() });
     store.record(run, &[Event::TestsListed { tests, deselected: 1, isolated: false }]).unwrap();
     store.record(run, &[Event::Note("a \0 note".into())]).unwrap();

@@ -4,7 +4,8 @@ mod common;
 
 use common::{TestLocation, facts};
 use unflake_model::{
-    Detail, Feedback, Finding, Fingerprint, Nio, NioKind, NioMode, PreparedReport, Repeats, TestId, Timestamp,
+    Detail, Feedback, Finding, Fingerprint, Nio, NioKind, NioMode, PreparedReport, Repeats, Reproduction, TestId,
+    Timestamp,
 };
 use unflake_store::RunFacts;
 
@@ -15,8 +16,8 @@ fn finding(test: &str, kind: NioKind, sentence: &str) -> Finding {
         test: test.into(),
         detail: Detail::Nio(nio),
         sentence: sentence.into(),
-        repeat: Some("pytest".into()),
-        replay: Vec::new(),
+        reproduce: vec![Reproduction::fails("pytest")],
+        replays: Vec::new(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Constructors of findings that the techniques share.
 
-use unflake_model::{Detail, Evidence, Finding, Isolation, Rung, TestId, Verdict, VerdictKind};
+use unflake_model::{Detail, Evidence, Finding, Isolation, Replay, Rung, TestId, Verdict, VerdictKind};
 
-/// A finding that the given order of tests reproduces. The run loop adds the command for it.
-pub(crate) fn finding(test: &TestId, detail: Detail, sentence: String, replay: Vec<TestId>) -> Finding {
-    Finding { test: test.clone(), detail, sentence, repeat: None, replay }
+/// A finding that the given sessions reproduce. The run loop adds the commands for them.
+pub(crate) fn finding(test: &TestId, detail: Detail, sentence: String, replays: Vec<Replay>) -> Finding {
+    Finding { test: test.clone(), detail, sentence, reproduce: Vec::new(), replays }
 }
 
 /// A verdict that rests on counted attempts alone, outside the ladder. The test alone reproduces
@@ -26,5 +26,5 @@ pub(crate) fn counted_verdict(
         not_rerun: None,
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
-    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![test.clone()])
+    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![Replay::fails(vec![test.clone()])])
 }

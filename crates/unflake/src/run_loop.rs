@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Session, Test, TestId,
-    Totals,
+    Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Replay, Reproduction,
+    Session, Test, TestId, Totals,
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
@@ -211,10 +211,14 @@ impl<'a> RunLoop<'a> {
         }
         let root = self.gathered.root.clone();
         for mut finding in findings {
-            let alone = finding.replay.first().and_then(|test| self.gathered.command_of(test));
-            let tests: Vec<&str> = finding.replay.iter().map(TestId::as_str).collect();
-            let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
-            finding.repeat = Some(repro_command::of(&session, self.gathered.runner.as_deref()));
+            let reproduction = |replay: &Replay| {
+                let alone = replay.tests.first().and_then(|test| self.gathered.command_of(test));
+                let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
+                let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
+                let command = repro_command::of(&session, self.gathered.runner.as_deref());
+                Reproduction { command, shows: replay.shows }
+            };
+            finding.reproduce = finding.replays.iter().map(reproduction).collect();
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }

@@ -75,7 +75,8 @@ fn go_tests_run_by_their_reports() {
     one_process_for_all(&result, 3);
     let real = result.finding("example.com/shop/price TestPrice");
     assert_eq!(
-        real["repeat"], "gotestsum --junitfile report.xml -- -count=1 -run '^TestPrice$' example.com/shop/price",
+        real["reproduce"][0]["command"],
+        "gotestsum --junitfile report.xml -- -count=1 -run '^TestPrice$' example.com/shop/price",
         "{real}"
     );
 }
@@ -104,7 +105,7 @@ fn vitest_tests_run_by_their_reports() {
     let real = result.finding("shop.test.js shop (new) > has a price");
     let alone = r"'^shop \(new\) (> )?has a price$'";
     let plain = "npx vitest run --reporter=junit --outputFile=report.xml shop.test.js -t";
-    assert_eq!(real["repeat"], format!("{plain} {alone}"));
+    assert_eq!(real["reproduce"][0]["command"], format!("{plain} {alone}"));
     // The report lists deselected tests as skipped, which must not count as attempts.
     assert!(
         attempts_of(&result, "shop.test.js shop (new) > has a price")
@@ -168,7 +169,7 @@ fn a_failure_is_retried_with_the_suite_and_alone() {
     assert_eq!(result.findings(), ["s b real"]);
     let log = std::fs::read_to_string(sandbox.project().join("log")).unwrap();
     assert!(log.starts_with("ran \nran \nran b\n"), "{log}");
-    assert_eq!(result.finding("s b")["repeat"], "sh ./runner b");
+    assert_eq!(result.finding("s b")["reproduce"][0]["command"], "sh ./runner b");
 }
 
 #[test]

@@ -161,7 +161,10 @@ fn pyargs_selects_tests_by_package() {
     let result = sandbox.run("", "python -m pytest --pyargs pkg").expect_exit(1);
     assert_eq!(result.findings(), ["pkg/test_in.py::test_a real"]);
     assert!(
-        result.finding("pkg/test_in.py::test_a")["repeat"].as_str().unwrap().contains("pytest pkg/test_in.py::test_a")
+        result.finding("pkg/test_in.py::test_a")["reproduce"][0]["command"]
+            .as_str()
+            .unwrap()
+            .contains("pytest pkg/test_in.py::test_a")
     );
 }
 
@@ -169,7 +172,7 @@ fn pyargs_selects_tests_by_package() {
 fn repeat(sandbox: &Sandbox, result: &RunOutput, directory: &str) {
     assert!(!result.list("findings").is_empty());
     for finding in result.list("findings") {
-        let repeat = finding["repeat"].as_str().unwrap();
+        let repeat = finding["reproduce"][0]["command"].as_str().unwrap();
         let mut shell = sandbox.command("sh");
         let output = shell.args(["-c", repeat]).current_dir(sandbox.project().join(directory)).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout);

@@ -148,7 +148,8 @@ fn repro_difference(sandbox: &Sandbox, finding: &Value, env: &BTreeMap<String, S
     if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) || passes {
         return None;
     }
-    let command = finding["repeat"].as_str()?.replacen("unflake", &e2e::unflake().display().to_string(), 1);
+    let command =
+        finding["reproduce"][0]["command"].as_str()?.replacen("unflake", &e2e::unflake().display().to_string(), 1);
     let mut shell = sandbox.command("sh");
     for (name, value) in env {
         shell.env(name, value.replace("{project}", &sandbox.project().display().to_string()));

@@ -97,18 +97,19 @@ fn examine(specimen: &Specimen, command: &str, tests: &[&str], expected: &[Expec
     check("files", set_text(changes(&before, &contents(&sandbox.project())).into_iter()), "{}".to_owned());
     for expected in expected.iter().filter(|expected| expected.repeat.as_deref() != Some("unknown")) {
         let of_test = findings.iter().filter(|finding| finding["test"] == expected.test.as_str());
-        let commands: BTreeSet<&str> = of_test.filter_map(|finding| finding["repeat"].as_str()).collect();
-        for repeat in commands {
-            check(repeat, effect_of(&sandbox, repeat, &expected.test), expected.effect(command).to_owned());
+        let commands: BTreeSet<&str> =
+            of_test.filter_map(|finding| finding["reproduce"][0]["command"].as_str()).collect();
+        for shown in commands {
+            check(shown, effect_of(&sandbox, shown, &expected.test), expected.effect(command).to_owned());
         }
     }
     differences
 }
 
 /// The outcome of the test when the repro command runs in a shell.
-fn effect_of(sandbox: &Sandbox, repeat: &str, test: &str) -> String {
+fn effect_of(sandbox: &Sandbox, shown: &str, test: &str) -> String {
     let limit = HANG.as_secs().to_string();
-    let run = sandbox.command("timeout").args([&limit, "sh", "-c", repeat]).output().expect("there is a shell");
+    let run = sandbox.command("timeout").args([&limit, "sh", "-c", shown]).output().expect("there is a shell");
     let stdout = String::from_utf8_lossy(&run.stdout);
     let fails = stdout.lines().any(|line| {
         let name = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR "));

@@ -71,7 +71,7 @@ fn facts(told: &ExperimentReport, runs: u32) -> Markup {
                 @if let Some(threshold) = &influence.threshold { (fact("Threshold", &threshold.words)) }
                 (fact("Failure rate", &rates(influence)))
                 (fact("By chance alone", &chance(influence.chance)))
-                (command("See it yourself", finding.repeat.as_deref()))
+                (command("See it yourself", finding.command()))
             }
             (command("Fails most with", told.fails_by))
             (command("Fails least with", told.passes_by))

@@ -68,7 +68,7 @@ fn test_section(test: &TestDifferences) -> Markup {
             h2 { code { (cut(test.test.as_str())) } }
             p { (outcome) }
             @for layer in test.layers.iter().filter(|layer| layer.kind != Layer::Verdict) { (layer_list(layer)) }
-            @if let Some(command) = test.repeat { pre.command { code { (cut(command)) } } }
+            @if let Some(command) = test.reproduce { pre.command { code { (cut(command)) } } }
         }
     }
 }

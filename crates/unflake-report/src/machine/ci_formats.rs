@@ -40,7 +40,7 @@ struct CiFinding<'a> {
     not_useful: bool,
     test: &'a TestId,
     sentence: &'a str,
-    repeat: Option<&'a str>,
+    command: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
     failure: Option<&'a Attempt>,
@@ -75,7 +75,7 @@ fn findings<'a>(run: &RunReport<'a>) -> Vec<CiFinding<'a>> {
             (None, Some(case)) => (case.file, case.line),
             (None, None) => (None, None),
         };
-        let repeat = finding.repeat.as_deref();
+        let command = finding.command();
         // Files outside of the project cannot be shown next to a change.
         let file = file.filter(|file| !file.starts_with('/') && !file.starts_with(".."));
         let not_useful = run.not_useful(finding).is_some();
@@ -84,7 +84,7 @@ fn findings<'a>(run: &RunReport<'a>) -> Vec<CiFinding<'a>> {
             not_useful,
             test: &finding.test,
             sentence: &finding.sentence,
-            repeat,
+            command,
             file,
             line,
             failure,
@@ -116,8 +116,8 @@ pub fn annotations(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
             if !failure_text.is_empty() {
                 let _ = write!(message, "\n{failure_text}");
             }
-            if let Some(repeat) = entry.repeat {
-                let _ = write!(message, "\nsee it yourself: {}", one_line(repeat));
+            if let Some(command) = entry.command {
+                let _ = write!(message, "\nsee it yourself: {}", one_line(command));
             }
             writeln!(out, "::{command} {place}title={}::{}", property(noun), data(&message))?;
         }
@@ -187,8 +187,8 @@ fn section(entry: &CiFinding) -> String {
             markdown::lines(&failure_text)
         );
     }
-    if let Some(repeat) = entry.repeat {
-        let _ = write!(text, "\nsee it yourself: {}\n", code(repeat));
+    if let Some(command) = entry.command {
+        let _ = write!(text, "\nsee it yourself: {}\n", code(command));
     }
     text.push('\n');
     text

@@ -191,7 +191,7 @@ fn test_case(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &Ru
                 ("unflake.verdict", Some(&json_name(&verdict.kind))),
                 ("unflake.rung", rung.as_ref().map(|rung| rung as &dyn Display)),
                 ("unflake.sentence", Some(&finding.sentence)),
-                ("unflake.repeat", finding.repeat.as_ref().map(|command| command as &dyn Display)),
+                ("unflake.reproduce", finding.reproduce.first().map(|one| &one.command as &dyn Display)),
             ],
         )?;
     } else if !case.filtered.is_empty() {

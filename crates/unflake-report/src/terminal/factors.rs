@@ -59,7 +59,7 @@ pub fn factors(told: &ExperimentReport, look: &TerminalStyle, quiet: bool, out: 
         label(page, "not tried", &line)?;
     }
     for (finding, _) in told.influences() {
-        if let Some(command) = &finding.repeat {
+        if let Some(command) = finding.command() {
             label(page, "see it yourself", &one_line(command))?;
         }
     }

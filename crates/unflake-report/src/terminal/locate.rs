@@ -22,14 +22,14 @@ pub struct LocateReport<'a> {
     /// Path of the HTML report.
     pub page: Option<&'a str>,
     /// A command that reproduces it.
-    pub repeat: Option<&'a str>,
+    pub reproduce: Option<&'a str>,
     /// Feedback that it is not useful.
     pub feedback: Option<&'a Feedback>,
 }
 
 impl<'a> LocateReport<'a> {
     pub fn new(finding: &'a Finding, sources: Sources<'a>, seconds: f64) -> Self {
-        Self { finding, sources, seconds, page: None, repeat: None, feedback: None }
+        Self { finding, sources, seconds, page: None, reproduce: None, feedback: None }
     }
 
     pub(crate) fn divergence(&self) -> Option<&'a Divergence> {
@@ -72,7 +72,7 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
         unknown(term, divergence)?;
         let advice = divergence_text::advice(divergence).replace('`', "");
         labelled(term, "what people do", &advice)?;
-        if let Some(command) = located.repeat {
+        if let Some(command) = located.reproduce {
             labelled_unwrapped(term, "see it yourself", &one_line(command))?;
         }
     }

@@ -29,7 +29,7 @@ const EXAMPLE: usize = 60;
 pub(crate) struct TestDifferences<'a> {
     pub(crate) test: &'a TestId,
     pub(crate) layers: Vec<&'a LayerDifference>,
-    pub(crate) repeat: Option<&'a str>,
+    pub(crate) reproduce: Option<&'a str>,
     pub(crate) kind: DifferingKind,
 }
 
@@ -44,13 +44,16 @@ pub(crate) enum DifferingKind {
 impl<'a> TestDifferences<'a> {
     pub(crate) fn all(run: &RunReport<'a>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
-        for Finding { test, detail, repeat, .. } in run.findings {
+        for finding @ Finding { test, detail, .. } in run.findings {
             let Detail::Layer(layer) = detail else { continue };
             match all.last_mut() {
                 Some(last) if last.test == test => last.layers.push(layer),
-                _ => {
-                    all.push(Self { test, layers: vec![layer], repeat: repeat.as_deref(), kind: DifferingKind::Green })
-                }
+                _ => all.push(Self {
+                    test,
+                    layers: vec![layer],
+                    reproduce: finding.command(),
+                    kind: DifferingKind::Green,
+                }),
             }
         }
         let failed = run.attempts.iter().filter(|attempt| attempt.outcome.is_failure());

@@ -104,7 +104,7 @@ fn entry(term: &mut TermWriter, run: &RunReport, finding: &Finding, label: &str)
             show_cells(term, &leak.cells, leak.kind)?;
         }
     }
-    if let Some(command) = &finding.repeat {
+    if let Some(command) = finding.command() {
         term.side_by_side(indent, (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))?;
     }
     Ok(())

@@ -262,7 +262,7 @@ fn is_random(finding: &Finding) -> bool {
 }
 
 fn repeat(term: &mut TermWriter, finding: &Finding) -> io::Result<()> {
-    let Some(command) = &finding.repeat else { return Ok(()) };
+    let Some(command) = finding.command() else { return Ok(()) };
     term.side_by_side(term.indent(), (Tone::Faint, "see it yourself"), (Tone::Usual, &one_line(command)))
 }
 

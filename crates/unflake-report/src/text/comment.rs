@@ -95,8 +95,8 @@ fn cause(text: &mut String, known: &KnownFinding) {
         let _ = writeln!(text, "- kind: {}", divergence_text::cause_name(divergence.kind));
         let _ = writeln!(text, "- what people do: {}", divergence_text::advice(divergence));
     }
-    if let Some(repeat) = &finding.repeat {
-        let _ = writeln!(text, "- see it yourself: {}", code(repeat));
+    if let Some(command) = finding.command() {
+        let _ = writeln!(text, "- see it yourself: {}", code(command));
     }
     if let Some(page) = &known.page {
         let _ = writeln!(text, "- full report: {}", code(page));

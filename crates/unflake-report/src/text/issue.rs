@@ -144,8 +144,8 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
 
 fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFinding>) {
     text.push_str("\n## See it yourself\n\n");
-    if let Some(repeat) = best.and_then(|known| known.finding.repeat.as_deref()) {
-        let _ = writeln!(text, "- {}", code(repeat));
+    if let Some(command) = best.and_then(|known| known.finding.command()) {
+        let _ = writeln!(text, "- {}", code(command));
     }
     let name = quote(test.test.as_str());
     let _ = writeln!(text, "- {} says where it starts", code(&format!("unflake locate {name}")));

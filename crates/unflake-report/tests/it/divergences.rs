@@ -16,20 +16,20 @@ use crate::samples::{hostile as text, written};
 pub(crate) struct DivergenceSample {
     pub(crate) finding: Finding,
     pub(crate) files: BTreeMap<String, String>,
-    pub(crate) repeat: Option<String>,
+    pub(crate) reproduce: Option<String>,
     pub(crate) feedback: Option<Feedback>,
 }
 
 impl DivergenceSample {
-    fn new(test: &str, repeat: &str, divergence: Divergence) -> Self {
+    fn new(test: &str, reproduce: &str, divergence: Divergence) -> Self {
         let finding = Finding {
             test: TestId::new(test),
             detail: Detail::Divergence(divergence),
             sentence: "starts somewhere".into(),
-            repeat: None,
-            replay: Vec::new(),
+            reproduce: Vec::new(),
+            replays: Vec::new(),
         };
-        Self { finding, files: BTreeMap::new(), repeat: Some(repeat.into()), feedback: None }
+        Self { finding, files: BTreeMap::new(), reproduce: Some(reproduce.into()), feedback: None }
     }
 
     pub(crate) fn with(mut self, file: &str, from: usize, text: &str) -> Self {
@@ -48,7 +48,7 @@ impl DivergenceSample {
         let sources = |file: &str| self.files.get(file).map(|text| text.split('\n').map(str::to_owned).collect());
         show(&LocateReport {
             page: Some(".unflake/reports/test_retry.html"),
-            repeat: self.repeat.as_deref(),
+            reproduce: self.reproduce.as_deref(),
             feedback: self.feedback.as_ref(),
             ..LocateReport::new(&self.finding, &sources, 14.21)
         })
@@ -271,7 +271,7 @@ pub(crate) fn unknown() -> DivergenceSample {
         unknown: strings(["all runs go through the same 212 lines with the same values"]),
     };
     let mut case = DivergenceSample::new("tests/test_api.py::test_ping", "", divergence);
-    case.repeat = None;
+    case.reproduce = None;
     case
 }
 

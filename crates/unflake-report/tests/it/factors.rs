@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use unflake_model::{Detail, Factor, FactorTrial, Finding, Influence, Rate, Threshold, UntriedFactor};
+use unflake_model::{Detail, Factor, FactorTrial, Finding, Influence, Rate, Reproduction, Threshold, UntriedFactor};
 use unflake_report::{ExperimentReport, TerminalStyle, factors, factors_page};
 
 use crate::samples::{ASCII, NARROW, WIDE};
@@ -65,8 +65,10 @@ fn leap_day() -> Finding {
         test: "tests/test_invoice.py::test_due".into(),
         detail: Detail::Factor(Box::new(influence)),
         sentence: "fails on 29 February (6 of 6 runs), and otherwise passes (6 of 6)".to_owned(),
-        repeat: Some("unflake under --date=2028-02-29 -- pytest tests/test_invoice.py::test_due".to_owned()),
-        replay: Vec::new(),
+        reproduce: vec![Reproduction::fails(
+            "unflake under --date=2028-02-29 -- pytest tests/test_invoice.py::test_due",
+        )],
+        replays: Vec::new(),
     }
 }
 
@@ -105,7 +107,7 @@ fn nothing_that_matters() {
     let mut finding = leap_day();
     finding.sentence =
         "no factor tried makes a difference (3 factors, 51 runs; failed 0 of 16 times at the baseline)".to_owned();
-    finding.repeat = None;
+    finding.reproduce.clear();
     if let Detail::Factor(influence) = &mut finding.detail {
         (influence.kind, influence.setting, influence.threshold) = ("none".to_owned(), Vec::new(), None);
         influence.plan.remove(2);

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use unflake_model::{Assertion, AssertionKey, Detail, FilterKind, Filtered, Finding, Outcome, TestId};
+use unflake_model::{Assertion, AssertionKey, Detail, FilterKind, Filtered, Finding, Outcome, Replay, TestId};
 use unflake_report::{
     LearnedFilter, TerminalStyle, TuneReport, VaryingAssertion, filter_learned, tune_page, tune_report,
 };
@@ -25,7 +25,13 @@ fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> F
         runs: 10,
     };
     let (test, detail) = (TestId::new(test), Detail::Filter(detail));
-    Finding { replay: vec![test.clone()], test, detail, sentence: sentence.to_owned(), repeat: None }
+    Finding {
+        replays: vec![Replay::fails(vec![test.clone()])],
+        test,
+        detail,
+        sentence: sentence.to_owned(),
+        reproduce: Vec::new(),
+    }
 }
 
 fn let_go() -> Sample {

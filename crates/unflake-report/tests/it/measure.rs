@@ -1,8 +1,8 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{
-    Detail, Difference, Finding, Gap, Layer, LayerDifference, LayerMeasure, Measurement, Outcome, Rate, SeenIn,
-    SuppressedNoise, Unit, Variance,
+    Detail, Difference, Finding, Gap, Layer, LayerDifference, LayerMeasure, Measurement, Outcome, Rate, Reproduction,
+    SeenIn, Shows, SuppressedNoise, Unit, Variance,
 };
 use unflake_report::{RunReport, TerminalStyle};
 
@@ -26,8 +26,14 @@ fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -
 fn found(test: &str, kind: Layer, spread: Variance, units: Vec<Difference>) -> Finding {
     let failures = (kind == Layer::Verdict).then_some(Rate { seen: 3, of: 10, low: 0.108, high: 0.603 });
     let detail = Detail::Layer(LayerDifference { kind, spread, units, failures });
-    let (sentence, repeat) = ("differs from run to run".to_owned(), Some(format!("pytest {test}")));
-    Finding { test: test.into(), detail, sentence, repeat, replay: Vec::new() }
+    let reproduce = vec![Reproduction { command: format!("pytest {test}"), shows: Shows::Passes }];
+    Finding {
+        test: test.into(),
+        detail,
+        sentence: "differs from run to run".to_owned(),
+        reproduce,
+        replays: Vec::new(),
+    }
 }
 
 fn layer(layer: Layer, differing: u32, suite: Option<Variance>, entropy: f64, range: f64, wrong: u32) -> LayerMeasure {

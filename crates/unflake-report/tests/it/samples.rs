@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use unflake_model::{
     Attempt, Detail, EnvironmentId, Evidence, Failure, Feedback, Finding, Isolation, Outcome, Phase, Problem,
-    ProblemKind, Purpose, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
+    ProblemKind, Purpose, Reproduction, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
 };
 use unflake_report::{Exit, RunReport, TerminalStyle};
 
@@ -161,8 +161,8 @@ pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence:
         test: TestId::new(id),
         detail: Detail::Verdict(Verdict { kind, rung, evidence }),
         sentence: sentence.into(),
-        repeat: Some(format!("pytest {id}")),
-        replay: Vec::new(),
+        reproduce: vec![Reproduction::fails(format!("pytest {id}"))],
+        replays: Vec::new(),
     }
 }
 
@@ -201,7 +201,8 @@ pub(crate) fn mixed() -> Sample {
             Some(Rung::Fresh),
             "passes only in a fresh environment: an earlier test leaves something behind",
         ));
-    sample.findings[2].repeat = Some("pytest tests/test_shop.py::test_0 tests/test_cache.py::test_cold".into());
+    sample.findings[2].reproduce =
+        vec![Reproduction::fails("pytest tests/test_shop.py::test_0 tests/test_cache.py::test_cold")];
     sample.totals.rerun_seconds = 1.1;
     sample
 }

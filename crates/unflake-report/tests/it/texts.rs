@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use unflake_model::{Detail, Feedback, Finding, Rung, Timestamp, TouchedPath, VerdictKind};
+use unflake_model::{Detail, Feedback, Finding, Reproduction, Rung, Timestamp, TouchedPath, VerdictKind};
 use unflake_report::{
     COMMENT, FlakyTest, KnownFinding, RecentOutcome, ScoreRow, ScoreSince, ScoreState, comment, issue, markdown,
     summary,
@@ -47,7 +47,11 @@ fn row(test: &str, owner: &str) -> ScoreRow {
 }
 
 fn flaky(test: &str) -> FlakyTest {
-    let finding = Finding { test: test.into(), repeat: Some(format!("pytest {test}")), ..drawn().finding };
+    let finding = Finding {
+        test: test.into(),
+        reproduce: vec![Reproduction::fails(format!("pytest {test}"))],
+        ..drawn().finding
+    };
     let touch = TouchedPath {
         path: "mail/backoff.py".into(),
         how: "is run by it".into(),

@@ -1,7 +1,8 @@
 //! Sentences and findings of the assertion filter.
 
 use unflake_model::{
-    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, TestId, VerdictKind,
+    Assertion, AssertionRecord, Detail, Failure, FilterKind, Filtered, Finding, Isolation, Phase, Replay, TestId,
+    VerdictKind,
 };
 
 use crate::finding::counted_verdict;
@@ -37,7 +38,7 @@ pub(crate) fn finding(
     };
     let test = assertion.test.clone();
     let filtered = Filtered { kind, assertion, line: record.line, saw: values, score, runs };
-    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![test.clone()])
+    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![Replay::fails(vec![test.clone()])])
 }
 
 /// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs

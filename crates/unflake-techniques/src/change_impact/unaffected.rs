@@ -7,7 +7,8 @@
 //! then an unseen dependency exists.
 
 use unflake_model::{
-    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
+    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, Replay, TestId,
+    TouchedPath,
 };
 
 use crate::change_impact::intersect::{Overlap, intersect};
@@ -183,7 +184,7 @@ impl ChangeSuspicion {
             }
         }
         let sentence = self.sentence(&detail, test, compared);
-        Some(finding(test, Detail::Intersect(detail), sentence, vec![test.clone()]))
+        Some(finding(test, Detail::Intersect(detail), sentence, vec![Replay::fails(vec![test.clone()])]))
     }
 
     fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {

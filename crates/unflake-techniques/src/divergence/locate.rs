@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use unflake_model::{
     Attempt, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome, Purpose,
-    Session, SessionId, SourceLine, TestId, TraceId, Traces,
+    Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces,
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
@@ -226,7 +226,7 @@ impl Technique for Locate {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
             None => "nothing that was recorded tells its failing runs from the passing ones".to_owned(),
         };
-        vec![finding(test, Detail::Divergence(found), sentence, vec![test.clone()])]
+        vec![finding(test, Detail::Divergence(found), sentence, vec![Replay::fails(vec![test.clone()])])]
     }
 }
 

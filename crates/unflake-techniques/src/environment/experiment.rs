@@ -162,8 +162,10 @@ impl Technique for Experiment {
             findings(&self.matching, &self.asked, &self.book.borrow(), &self.outcome.borrow(), recordings.layers);
         for finding in &mut found {
             let Detail::Factor(influence) = &finding.detail else { continue };
-            let first = order_of(&influence.setting).map(|order| before(&self.tests, &self.matching, order));
-            finding.replay.splice(0..0, first.unwrap_or_default());
+            let Some(order) = order_of(&influence.setting) else { continue };
+            for replay in &mut finding.replays {
+                replay.tests.splice(0..0, before(&self.tests, &self.matching, order));
+            }
         }
         found
     }

@@ -2,7 +2,7 @@
 
 use unflake_model::{
     AtLayer, ClockSetting, Detail, DirectoryOrder, FactId, Factor, FactorKind, FactorPhrase, FactorTrial, Finding,
-    Influence, Layer, LayerFacts, Moment, Network, OutputId, Rate, TestId, Threshold, UntriedFactor,
+    Influence, Layer, LayerFacts, Moment, Network, OutputId, Rate, Replay, TestId, Threshold, UntriedFactor,
 };
 
 use crate::environment::experiment::{Effect, ExperimentConfig, Outcome};
@@ -34,8 +34,8 @@ pub(crate) fn findings(
         test: test.clone(),
         detail: Detail::Factor(Box::new(influence)),
         sentence,
-        repeat: None,
-        replay: tests.to_vec(),
+        reproduce: Vec::new(),
+        replays: vec![Replay::fails(tests.to_vec())],
     };
     let mut found: Vec<Finding> = outcome
         .effects

@@ -1,6 +1,6 @@
 //! Classifies tests that did not pass twice, and words the findings.
 
-use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, TestId};
+use unflake_model::{Detail, Failure, Finding, Isolation, Nio, NioKind, Outcome, Repeats, Replay, TestId};
 
 use crate::finding::finding;
 use crate::idempotence::nio::NioProgress;
@@ -88,8 +88,8 @@ impl NioSuspect {
         let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
         let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
-        let replay = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
-        let found = finding(&self.test, detail, sentence, replay);
+        let order = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
+        let found = finding(&self.test, detail, sentence, vec![Replay::fails(order)]);
         let state = self.state.iter().map(|state| state.finding(&self.test));
         std::iter::once(found).chain(state).collect()
     }

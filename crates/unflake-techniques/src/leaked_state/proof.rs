@@ -4,7 +4,7 @@
 //! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
 //! other differences are irrelevant. If it does not change, the cells are only suspected.
 
-use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, TestId};
+use unflake_model::{Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, Replay, TestId};
 
 use crate::finding::finding;
 use crate::search::minimize::{Minimized, Oracle, minimize, reproducing_parts};
@@ -171,8 +171,9 @@ async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec
 
 impl StateConclusion {
     pub(crate) fn finding(&self, test: &TestId) -> Finding {
-        let replay = [&self.leak.after[..], std::slice::from_ref(test)].concat();
-        finding(test, Detail::State(self.leak.clone()), self.sentence(test), replay)
+        let order = [&self.leak.after[..], std::slice::from_ref(test)].concat();
+        let replay = if self.passes_then { Replay::fails(order) } else { Replay::passes(order) };
+        finding(test, Detail::State(self.leak.clone()), self.sentence(test), vec![replay])
     }
 
     fn sentence(&self, test: &TestId) -> String {

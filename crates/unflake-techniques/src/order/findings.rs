@@ -1,6 +1,6 @@
 //! Findings on order-dependent tests: detail and sentence.
 
-use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, TestId, VerdictKind};
+use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, Replay, TestId, VerdictKind};
 
 use crate::finding::{counted_verdict, finding};
 use crate::order::polluter_search::{Dependence, MANY, SearchConclusion};
@@ -65,7 +65,7 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
         failure: found.failure.clone(),
         unfinished: found.unfinished.clone(),
     };
-    finding(test, Detail::Order(detail), sentence, order)
+    finding(test, Detail::Order(detail), sentence, replays(found.kind, order, test))
 }
 
 /// Names tests that are needed together.
@@ -115,5 +115,13 @@ fn unfinished(record: &SuspectRecord) -> Option<Finding> {
         failure: None,
         unfinished: Some(why.to_owned()),
     };
-    Some(finding(test, Detail::Order(detail), sentence, order))
+    Some(finding(test, Detail::Order(detail), sentence, replays(kind, order, test)))
+}
+
+/// A victim fails in the order; a brittle test passes in it, and fails alone.
+fn replays(kind: OrderKind, order: Vec<TestId>, test: &TestId) -> Vec<Replay> {
+    match kind {
+        OrderKind::Victim => vec![Replay::fails(order)],
+        OrderKind::Brittle => vec![Replay::passes(order), Replay::fails(vec![test.clone()])],
+    }
 }

@@ -2,7 +2,7 @@
 
 use unflake_model::{
     Attempt, Comparison, Dependencies, Detail, EnvironmentId, Evidence, Finding, Granularity, Isolation, Outcome,
-    Purpose, Rung, SessionId, TestId, Verdict, VerdictKind,
+    Purpose, Replay, Rung, SessionId, TestId, Verdict, VerdictKind,
 };
 
 use crate::NeverExcuse;
@@ -169,8 +169,8 @@ impl FailedTest {
             VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
             VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
         };
-        let replay = if alone { vec![self.test.clone()] } else { Vec::new() };
-        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, replay)
+        let replay = Replay::fails(if alone { vec![self.test.clone()] } else { Vec::new() });
+        finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }
 
     fn flaky_sentence(

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{
     Attempt, Detail, Event, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement,
-    OutputId, Purpose, Rate, Session, SessionId, TestId,
+    OutputId, Purpose, Rate, Replay, Session, SessionId, TestId,
 };
 
 use crate::finding::finding;
@@ -146,7 +146,7 @@ impl Measure {
         });
         let sentence = format!("differs from run to run at the layer {layer}: {first}");
         let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures });
-        Some(finding(test, detail, sentence, vec![test.clone()]))
+        Some(finding(test, detail, sentence, vec![Replay::passes(vec![test.clone()])]))
     }
 }
 

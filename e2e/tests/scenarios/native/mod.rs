@@ -49,7 +49,7 @@ pub(super) fn text(output: &Output) -> String {
 pub(super) fn repeat(result: &RunOutput, shell: impl Fn() -> Command) {
     assert!(!result.list("findings").is_empty());
     for finding in result.list("findings") {
-        let repeat = finding["repeat"].as_str().unwrap();
+        let repeat = finding["reproduce"][0]["command"].as_str().unwrap();
         let output = shell().args(["-c", repeat]).output().unwrap();
         let printed = text(&output);
         assert!(!output.status.success(), "{repeat}\n{printed}");

@@ -44,7 +44,7 @@ pub(crate) fn body(located: &LocateReport, divergence: &Divergence) -> Markup {
         @if divergence.locations.len() > 1 {
             (section("Other places that tell them apart", other_locations(divergence)))
         }
-        @if let Some(command) = located.repeat {
+        @if let Some(command) = located.reproduce {
             (section("See it yourself", html! {
                 pre.command { code { (cut(command)) } }
                 p.soft { "Once may not be enough: it failed in " (divergence.failed) " of " (runs) " here." }

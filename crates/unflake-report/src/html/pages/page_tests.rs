@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
-use unflake_model::{Day, Outcome, QuarantineMode, Quarantined, TestId, Timestamp};
+use unflake_model::{Day, Outcome, QuarantineMode, Quarantined, Reproduction, TestId, Timestamp};
 
 use super::*;
 use crate::{RecentOutcome, ScoreRow, ScoreSince, ScoreState};
@@ -164,7 +164,7 @@ fn views(text: &str) -> Vec<View> {
                 sentence: text.to_owned(),
                 when: NOW,
                 commit: Some(text.to_owned()),
-                repeat: Some(text.to_owned()),
+                reproduce: vec![Reproduction::fails(text)],
                 not_useful_since: Some(NOW),
                 start: Some(start),
                 real: false,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, display, html};
 use serde::Serialize;
-use unflake_model::{Outcome, Timestamp};
+use unflake_model::{Outcome, Reproduction, Timestamp};
 
 use super::layout::{PageLayout, bounded, first_line, full_name, link, name};
 use super::{FailureStart, TestEntry, draw};
@@ -46,7 +46,7 @@ pub struct FindingEntry {
     pub sentence: String,
     pub when: Timestamp,
     pub commit: Option<String>,
-    pub repeat: Option<String>,
+    pub reproduce: Vec<Reproduction>,
     /// When somebody marked it as not useful.
     pub not_useful_since: Option<Timestamp>,
     /// The located line, for a finding of `locate`.
@@ -213,8 +213,8 @@ impl FindingEntry {
                     " · somebody said on " (layout.when(since)) " that this is not useful"
                 }
             }
-            @if let Some(repeat) = &self.repeat {
-                p { "see it yourself: " (draw::command(&first_line(repeat, 1000))) }
+            @for one in &self.reproduce {
+                p { "see it yourself: " (draw::command(&first_line(&one.command, 1000))) }
             }
             @if let Some(assertion) = assertion {
                 form action="/mark" method="post" {

@@ -75,7 +75,7 @@ fn every_kind_is_classified() {
         ]
     );
     assert!(nio_detail(&findings[0]).second_failure.is_some());
-    assert_eq!(findings[0].replay, [named(1), named(1)]);
+    assert_eq!(findings[0].replays[0].tests, [named(1), named(1)]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn groups_share_an_environment_and_suspicions_are_repeated_alone() {
         let findings = run_nio(&mut suite, NioConfig { mode, class_of, ..config() });
         assert_eq!(findings[0].test, named(1));
         assert_eq!((nio_detail(&findings[0]).kind, nio_detail(&findings[0]).mode), (NioKind::Nio, mode));
-        assert_eq!(findings[0].replay, [named(1), named(1)]);
+        assert_eq!(findings[0].replays[0].tests, [named(1), named(1)]);
         assert_eq!(findings.len(), 1, "{findings:#?}");
     }
 }
@@ -186,7 +186,7 @@ fn nio_that_needs_other_tests_is_reported_with_them() {
     let findings = run_nio(&mut SimulatedSuite::new(2, special), config);
     assert_eq!(findings.len(), 1);
     assert_eq!(nio_detail(&findings[0]).kind, NioKind::Nio);
-    assert_eq!(findings[0].replay, [named(0), named(0), named(1), named(1)]);
+    assert_eq!(findings[0].replays[0].tests, [named(0), named(0), named(1), named(1)]);
     assert_eq!(
         findings[0].sentence,
         "after 1 other test passes once and then fails when it is run again (4 of 4); run twice alone it passes; passes alone (3 of 3)"

@@ -314,7 +314,7 @@ fn failing_first_and_passing_later_in_every_process_is_real() {
     let finding = only(&suite);
     let evidence = &finding.verdict().unwrap().evidence;
     assert_eq!((evidence.attempts, evidence.failed, evidence.confirmed), (8, 4, Some(false)));
-    assert_eq!(finding.replay, ["t".into()], "alone it fails too");
+    assert_eq!(finding.replays[0].tests, ["t".into()], "alone it fails too");
 }
 
 #[test]
@@ -452,9 +452,9 @@ fn never_excused_failures_need_no_confirmation() {
     assert_eq!(suite.requested, ["suite t +1"]);
     let finding = only(&suite);
     assert_eq!(finding.verdict().unwrap().evidence.confirmed, None);
-    assert!(finding.replay.is_empty(), "alone it may pass");
+    assert!(finding.replays[0].tests.is_empty(), "alone it may pass");
     let suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Crashed(Death::Signal(11))])]).run();
-    assert_eq!(only(&suite).replay, ["t".into()]);
+    assert_eq!(only(&suite).replays[0].tests, ["t".into()]);
 }
 
 const MAY_STILL: &str = "; it may still fail the first time in every process: ";

@@ -1,7 +1,7 @@
 //! The commands that show what an experiment found.
 
 use jiff::Zoned;
-use unflake_model::{Factor, FactorKind, Finding};
+use unflake_model::{Factor, FactorKind, Finding, Reproduction, Shows};
 use unflake_report::quote;
 
 use crate::commands::factors::command::influence;
@@ -16,14 +16,17 @@ pub(crate) type Commands = (Option<String>, Option<String>);
 pub(crate) fn commands(findings: &mut [Finding], clock: &[Factor]) -> Commands {
     let mut ends = (None, None);
     for finding in findings {
-        let Some(plain) = finding.repeat.take() else { continue };
+        let Some(plain) = finding.command().map(str::to_owned) else { continue };
         let Some(influence) = influence(finding) else { continue };
         let by_seed = influence.setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed);
         // No command has the one seed that fails, or that passes.
         if !influence.plan.is_empty() && !by_seed {
             ends = (Some(under(&influence.worst, &plain, false)), Some(under(&influence.best, &plain, false)));
         }
-        finding.repeat = Some(under(&on_the_clock(&influence.setting, clock), &plain, by_seed));
+        let command = under(&on_the_clock(&influence.setting, clock), &plain, by_seed);
+        // Without the loop over seeds, the setting decides how the test ends.
+        let shows = if influence.fails || by_seed { Shows::Fails } else { Shows::Passes };
+        finding.reproduce = vec![Reproduction { command, shows }];
     }
     ends
 }

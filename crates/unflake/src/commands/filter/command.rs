@@ -8,7 +8,7 @@ use std::process::Command;
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 use unflake_engine::Launch;
-use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer, Test};
+use unflake_model::{Assertion, Detail, FilterKind, Filtered, Finding, Isolation, Layer, Replay, Test};
 use unflake_report::{self as report, VaryingAssertion};
 use unflake_store::{Store, StoreLocation};
 use unflake_techniques::{
@@ -179,7 +179,13 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
         let saw = one.saw.first().map(|(values, _)| values.clone()).unwrap_or_default();
         let test = one.assertion.test.clone();
         let filtered = Filtered { kind, assertion: one.assertion, line: 0, saw, score: Some(score), runs };
-        Finding { replay: vec![test.clone()], test, detail: Detail::Filter(filtered), sentence, repeat: None }
+        Finding {
+            replays: vec![Replay::fails(vec![test.clone()])],
+            test,
+            detail: Detail::Filter(filtered),
+            sentence,
+            reproduce: Vec::new(),
+        }
     };
     varying(seen, in_filter).into_iter().map(finding).collect()
 }

@@ -81,7 +81,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
             let answer = run.not_useful(finding);
             let located = LocateReport {
                 page: page.as_deref(),
-                repeat: finding.repeat.as_deref(),
+                reproduce: finding.command(),
                 feedback: answer,
                 ..LocateReport::new(finding, &sources, run.totals.seconds)
             };

@@ -165,7 +165,7 @@ impl<'a> Routes<'a> {
         let sources = SourceFiles::new(&root);
         let lines = |file: &str| sources.lines(file);
         let finding = &stored.finding;
-        let located = LocateReport { repeat: finding.repeat.as_deref(), ..LocateReport::new(finding, &lines, 0.0) };
+        let located = LocateReport { reproduce: finding.command(), ..LocateReport::new(finding, &lines, 0.0) };
         let Some(page) = located_page(&located, stored.started, stored.commit.as_deref(), &self.frame(false, None))
         else {
             return Ok(RouteResult::NotFound("report"));

@@ -208,7 +208,7 @@ impl ViewBuilder<'_> {
                     sentence: stored.finding.sentence.clone(),
                     when: stored.started,
                     commit: stored.commit.clone(),
-                    repeat: stored.finding.repeat.clone(),
+                    reproduce: stored.finding.reproduce.clone(),
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
                     start: starts(&stored.finding),
                     real: stored.finding.is_real(),

@@ -172,8 +172,8 @@ fn divergence(test: &str) -> Finding {
         test: TestId::new(test),
         detail: Detail::Divergence(divergence),
         sentence: "starts at shop/mail.py:18".to_owned(),
-        repeat: None,
-        replay: Vec::new(),
+        reproduce: Vec::new(),
+        replays: Vec::new(),
     }
 }
 
