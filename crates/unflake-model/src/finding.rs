@@ -33,6 +33,8 @@ pub struct Reproduction {
 pub enum Shows {
     Fails,
     Passes,
+    /// Chance decides.
+    SometimesFails,
 }
 
 /// Tests to run in one new session of the runner, in this order. Empty: the user's whole command.
@@ -49,6 +51,19 @@ impl Replay {
 
     pub fn passes(tests: Vec<TestId>) -> Self {
         Self { tests, shows: Shows::Passes }
+    }
+
+    pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
+        Self { tests, shows: Shows::SometimesFails }
+    }
+
+    /// What the outcomes so far let expect.
+    pub fn counted(tests: Vec<TestId>, failed: u32, attempts: u32) -> Self {
+        match failed {
+            0 => Self::passes(tests),
+            _ if failed == attempts => Self::fails(tests),
+            _ => Self::sometimes_fails(tests),
+        }
     }
 }
 

@@ -26,5 +26,6 @@ pub(crate) fn counted_verdict(
         not_rerun: None,
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
-    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![Replay::fails(vec![test.clone()])])
+    let replay = Replay::counted(vec![test.clone()], failed, attempts);
+    finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
 }

@@ -93,7 +93,7 @@ impl<'a> TechniqueRun<'a> {
         if let Some(policy) = assertions {
             run_loop = run_loop.with_assertions(policy);
         }
-        let record = run_loop.run(engine, command, gates);
+        let record = run_loop.run(engine, settings, gates);
         Ok(FinishedRun { record, history, context, command, files })
     }
 }

@@ -226,7 +226,7 @@ impl Technique for Locate {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
             None => "nothing that was recorded tells its failing runs from the passing ones".to_owned(),
         };
-        vec![finding(test, Detail::Divergence(found), sentence, vec![Replay::fails(vec![test.clone()])])]
+        vec![finding(test, Detail::Divergence(found), sentence, vec![Replay::sometimes_fails(vec![test.clone()])])]
     }
 }
 

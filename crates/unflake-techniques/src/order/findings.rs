@@ -118,10 +118,10 @@ fn unfinished(record: &SuspectRecord) -> Option<Finding> {
     Some(finding(test, Detail::Order(detail), sentence, replays(kind, order, test)))
 }
 
-/// A victim fails in the order; a brittle test passes in it, and fails alone.
+/// A victim fails in the order; a brittle test fails alone and passes in the order.
 fn replays(kind: OrderKind, order: Vec<TestId>, test: &TestId) -> Vec<Replay> {
     match kind {
         OrderKind::Victim => vec![Replay::fails(order)],
-        OrderKind::Brittle => vec![Replay::passes(order), Replay::fails(vec![test.clone()])],
+        OrderKind::Brittle => vec![Replay::fails(vec![test.clone()]), Replay::passes(order)],
     }
 }

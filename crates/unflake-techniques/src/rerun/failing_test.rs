@@ -162,14 +162,16 @@ impl FailedTest {
             (_, Some(PassStatus::Refuted)) => self.first_time_sentence(),
             _ => self.real_sentence(&evidence),
         };
-        // Alone it reproduces what depends neither on chance nor on other tests. A real failure
-        // that also passed may depend on either.
-        let alone = match kind {
-            VerdictKind::Real => status == Some(PassStatus::Refuted) || evidence.failed == evidence.attempts,
-            VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
-            VerdictKind::FlakyIndependent | VerdictKind::UnaffectedByChange => true,
+        let (alone, whole_command) = (vec![self.test.clone()], Vec::new());
+        let replay = match kind {
+            VerdictKind::Real if status == Some(PassStatus::Refuted) => Replay::fails(alone),
+            VerdictKind::Real | VerdictKind::UnaffectedByChange if evidence.failed == evidence.attempts => {
+                Replay::fails(alone)
+            }
+            VerdictKind::FlakyIndependent => Replay::sometimes_fails(alone),
+            // What it depends on is not known, so only what has failed can be named.
+            _ => Replay::sometimes_fails(whole_command),
         };
-        let replay = Replay::fails(if alone { vec![self.test.clone()] } else { Vec::new() });
         finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }
 

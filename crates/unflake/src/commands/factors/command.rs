@@ -13,7 +13,7 @@ use unflake_techniques::{Experiment, ExperimentConfig};
 
 use crate::args::factors::FactorsArgs;
 use crate::commands::factors::experiment_plan::{self, Plan};
-use crate::commands::factors::repro_commands::{Commands, clock, commands};
+use crate::commands::factors::repro_commands::{Commands, commands};
 use crate::commands::locate::command::{flaky_lately, page_of, shown};
 use crate::commands::trace::not_one;
 use crate::config::settings::{self, Settings};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let Plan { baseline, singles, mixes, untried } =
         experiment_plan::plan(&date_of(&known), command, cores, &only, launch.driver.is_none());
-    let clock = clock(&baseline, &Zoned::now());
+    let known_baseline = baseline.clone();
     let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("none is named");
     let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
     let asked = ExperimentConfig {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let conclusion = conclude(gathered, experiment.cannot(), &name);
     done.finish(&conclusion);
     let gathered = &mut done.record;
-    let commands = commands(&mut gathered.findings, &clock);
+    let commands = commands(&mut gathered.findings, &known_baseline, &Zoned::now());
     let page = args.html.clone().unwrap_or_else(|| page_of(&settings.store.value.dir, &file_name(matching)));
     let wanted = !gathered.findings.is_empty();
     if wanted && let Err(error) = write_file(&page, |out| report::factors_page(&told(gathered, &commands, None), out)) {

@@ -1,7 +1,7 @@
 //! The commands that show what an experiment found.
 
 use jiff::Zoned;
-use unflake_model::{Factor, FactorKind, Finding, Reproduction, Shows};
+use unflake_model::{Factor, FactorKind, Finding, Influence, Rate, Reproduction, Shows};
 use unflake_report::quote;
 
 use crate::commands::factors::command::influence;
@@ -12,27 +12,52 @@ const SEEDS: u32 = 20;
 /// With which it fails most, and least.
 pub(crate) type Commands = (Option<String>, Option<String>);
 
-/// Makes commands of what is to be set: for each finding one that shows it, and those with which it fails most and least.
-pub(crate) fn commands(findings: &mut [Finding], clock: &[Factor]) -> Commands {
+/// Turns the plain commands of the findings into those of their worlds, and returns the commands
+/// with which the test fails most and least.
+pub(crate) fn commands(findings: &mut [Finding], baseline: &[Factor], here: &Zoned) -> Commands {
+    let clock = clock(baseline, here);
     let mut ends = (None, None);
     for finding in findings {
         let Some(plain) = finding.command().map(str::to_owned) else { continue };
         let Some(influence) = influence(finding) else { continue };
-        let by_seed = influence.setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed);
         // No command has the one seed that fails, or that passes.
-        if !influence.plan.is_empty() && !by_seed {
-            ends = (Some(under(&influence.worst, &plain, false)), Some(under(&influence.best, &plain, false)));
+        if !influence.plan.is_empty() && !draws(&influence.setting) {
+            ends = (Some(under(&influence.worst, &plain)), Some(under(&influence.best, &plain)));
         }
-        let command = under(&on_the_clock(&influence.setting, clock), &plain, by_seed);
-        // Without the loop over seeds, the setting decides how the test ends.
-        let shows = if influence.fails || by_seed { Shows::Fails } else { Shows::Passes };
-        finding.reproduce = vec![Reproduction { command, shows }];
+        finding.reproduce = reproductions(influence, &plain, baseline, &clock);
     }
     ends
 }
 
+/// The failing world; where the setting makes the test pass, also that one.
+fn reproductions(influence: &Influence, plain: &str, baseline: &[Factor], clock: &[Factor]) -> Vec<Reproduction> {
+    let setting = &influence.setting;
+    let command = |factors: &[Factor], rate: Rate| {
+        let shows = match rate.seen {
+            0 => Shows::Passes,
+            failed if failed == rate.of => Shows::Fails,
+            _ => Shows::SometimesFails,
+        };
+        Reproduction { command: under(factors, plain), shows }
+    };
+    match influence.fails {
+        // Which seed fails depends on the words of the command, so several are tried.
+        _ if draws(setting) => vec![Reproduction { command: any_seed(setting, plain), shows: Shows::SometimesFails }],
+        true => vec![command(&on_the_clock(setting, clock), influence.rate)],
+        false if setting.is_empty() => vec![command(baseline, influence.baseline)],
+        false => {
+            vec![command(baseline, influence.baseline), command(&on_the_clock(setting, clock), influence.rate)]
+        }
+    }
+}
+
+/// Whether the seed of random numbers is part of a setting.
+fn draws(setting: &[Factor]) -> bool {
+    setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed)
+}
+
 /// What the baseline's clock says and this one need not: it is another hour, or another zone.
-pub(crate) fn clock(baseline: &[Factor], here: &Zoned) -> Vec<Factor> {
+fn clock(baseline: &[Factor], here: &Zoned) -> Vec<Factor> {
     let zone = here.time_zone().iana_name().map(|zone| if zone == "Etc/UTC" { "UTC" } else { zone });
     let other = |factor: &&Factor| match factor {
         Factor::Date(_) => true,
@@ -51,23 +76,29 @@ fn on_the_clock(setting: &[Factor], clock: &[Factor]) -> Vec<Factor> {
     rest.chain(setting).cloned().collect()
 }
 
-/// The command in that world. What a process draws follows from its words too, which are not the experiment's: where the seed matters,
-/// seeds are tried until one fails.
-fn under(factors: &[Factor], plain: &str, seed_matters: bool) -> String {
-    let flag = |factor: &Factor| match factor.kind() {
-        FactorKind::Order | FactorKind::Beside => String::new(),
-        FactorKind::RandomSeed if seed_matters => " --random-seed=$seed".to_owned(),
-        _ => format!(" {}", quote(&factor.flag())),
-    };
-    let flags: String = factors.iter().map(flag).collect();
-    let mut shown = if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") };
-    if let Some(Factor::Beside(copies)) = factors.iter().find(|factor| factor.kind() == FactorKind::Beside) {
-        shown = format!("for copy in $(seq {copies}); do {shown} & done; wait");
+/// The command in that world.
+fn under(factors: &[Factor], plain: &str) -> String {
+    let flags: String = factors.iter().filter_map(option).collect();
+    let command = if flags.is_empty() { plain.to_owned() } else { format!("unflake under{flags} -- {plain}") };
+    match factors.iter().find(|factor| factor.kind() == FactorKind::Beside) {
+        // Fails where one of the copies does.
+        Some(Factor::Beside(copies)) => format!("seq {copies} | xargs -P {copies} -I {{copy}} {command}"),
+        _ => command,
     }
-    if seed_matters {
-        shown = format!("for seed in $(seq {SEEDS}); do {shown} || break; done");
-    }
-    shown
+}
+
+/// The command with one seed after the other, until one fails.
+fn any_seed(factors: &[Factor], plain: &str) -> String {
+    let others = factors.iter().filter(|factor| factor.kind() != FactorKind::RandomSeed);
+    let flags: String = others.filter_map(option).collect();
+    format!("(for seed in $(seq {SEEDS}); do unflake under{flags} --random-seed=$seed -- {plain} || exit; done)")
+}
+
+/// The option of `unflake under`. The order of tests and copies beside each other are part of the
+/// command.
+fn option(factor: &Factor) -> Option<String> {
+    let is_option = !matches!(factor.kind(), FactorKind::Order | FactorKind::Beside);
+    is_option.then(|| format!(" {}", quote(&factor.flag())))
 }
 
 #[cfg(test)]
@@ -84,9 +115,8 @@ mod tests {
         let tokyo: Zoned = "2026-11-16T07:08:00+09:00[Asia/Tokyo]".parse().unwrap();
         let greenwich: Zoned = "2026-11-16T07:08:00+00:00[UTC]".parse().unwrap();
         let baseline = set(&["date=2026-11-16T12:00:00", "locale=C.UTF-8", "time-zone=UTC", "hash-seed=0"]);
-        let shown = |setting: &[&str], here: &Zoned| {
-            under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest", false)
-        };
+        let shown =
+            |setting: &[&str], here: &Zoned| under(&on_the_clock(&set(setting), &clock(&baseline, here)), "pytest");
         let zone = "unflake under --date=2026-11-16 --time-zone=Pacific/Kiritimati -- pytest";
         assert_eq!(shown(&["time-zone=Pacific/Kiritimati"], &greenwich), zone);
         assert_eq!(shown(&["time-zone=Pacific/Kiritimati"], &tokyo), zone);
@@ -102,16 +132,44 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_several_processes_is_a_loop() {
-        let shown = |setting: &[&str], seed_matters| under(&set(setting), "pytest a.py", seed_matters);
+    fn several_processes_fail_where_one_does() {
         assert_eq!(
-            shown(&["random-seed=5"], true),
-            "for seed in $(seq 20); do unflake under --random-seed=$seed -- pytest a.py || break; done"
+            any_seed(&set(&["random-seed=5", "cores=1"]), "pytest a.py"),
+            "(for seed in $(seq 20); do unflake under --cores=1 --random-seed=$seed -- pytest a.py || exit; done)"
         );
-        assert_eq!(shown(&["beside=4"], false), "for copy in $(seq 4); do pytest a.py & done; wait");
+        assert_eq!(under(&set(&["beside=4"]), "pytest a.py"), "seq 4 | xargs -P 4 -I {copy} pytest a.py");
         assert_eq!(
-            shown(&["beside=4", "cores=1"], false),
-            "for copy in $(seq 4); do unflake under --cores=1 -- pytest a.py & done; wait"
+            under(&set(&["beside=4", "cores=1"]), "pytest a.py"),
+            "seq 4 | xargs -P 4 -I {copy} unflake under --cores=1 -- pytest a.py"
         );
+    }
+
+    #[test]
+    fn the_failing_world_comes_first() {
+        let baseline = set(&["locale=C.UTF-8", "time-zone=UTC"]);
+        let rate = |seen| Rate { seen, of: 5, low: 0.0, high: 1.0 };
+        let shown = |fails, at_setting, at_baseline| {
+            let influence = Influence {
+                kind: "locale".to_owned(),
+                setting: set(&["locale=de_DE.UTF-8"]),
+                fails,
+                threshold: None,
+                rate: rate(at_setting),
+                baseline: rate(at_baseline),
+                chance: 0.001,
+                plan: Vec::new(),
+                untried: Vec::new(),
+                worst: Vec::new(),
+                best: Vec::new(),
+                runs: 10,
+            };
+            let all = reproductions(&influence, "pytest", &baseline, &[]);
+            all.into_iter().map(|one| (one.command, one.shows)).collect::<Vec<_>>()
+        };
+        let setting = "unflake under --locale=de_DE.UTF-8 -- pytest".to_owned();
+        let usual = "unflake under --locale=C.UTF-8 --time-zone=UTC -- pytest".to_owned();
+        assert_eq!(shown(true, 5, 0), [(setting.clone(), Shows::Fails)]);
+        assert_eq!(shown(true, 4, 0), [(setting.clone(), Shows::SometimesFails)]);
+        assert_eq!(shown(false, 0, 5), [(usual, Shows::Fails), (setting, Shows::Passes)]);
     }
 }
