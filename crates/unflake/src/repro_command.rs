@@ -17,8 +17,8 @@ pub(crate) struct ReproCommands<'a> {
     pub(crate) settings: &'a Settings,
     /// The runner that the tests ran in.
     pub(crate) runner: Option<&'static dyn Runner>,
-    /// The plain runner would wait for the test without end.
-    pub(crate) hangs: bool,
+    /// Whether the plain runner ends with an error where the test fails.
+    pub(crate) plain_shows_failure: bool,
 }
 
 impl ReproCommands<'_> {
@@ -26,7 +26,7 @@ impl ReproCommands<'_> {
         if session.tests.is_empty() {
             return in_shell(session.command);
         }
-        let can_be_plain = !self.hangs && session.tests.len() <= LONG_ORDER;
+        let can_be_plain = self.plain_shows_failure && session.tests.len() <= LONG_ORDER;
         let plain = self.runner.filter(|_| can_be_plain).and_then(|runner| runner.reproduce(session));
         in_shell(&plain.unwrap_or_else(|| self.replay(session)))
     }
@@ -100,7 +100,8 @@ mod tests {
             root: Some(here),
             here,
         };
-        ReproCommands { settings: &settings, runner: unflake_runners::reported_as(runner), hangs: false }.of(&session)
+        ReproCommands { settings: &settings, runner: unflake_runners::reported_as(runner), plain_shows_failure: true }
+            .of(&session)
     }
 
     fn of_pytest(tests: &[&str]) -> String {

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose, QuarantineResult, Replay,
-    Reproduction, Session, Test, TestId, Totals,
+    Attempt, Death, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose, QuarantineResult,
+    Replay, Reproduction, Session, Test, TestId, Totals,
 };
 use unflake_report::Progress;
 use unflake_runners::ReplayedSession;
@@ -229,8 +229,11 @@ impl<'a> RunLoop<'a> {
     fn reproductions(&self, finding: &Finding, settings: &Settings) -> Vec<Reproduction> {
         let gathered = &self.gathered;
         let runner = gathered.runner.as_deref().and_then(unflake_runners::reported_as);
-        let timed_out = |attempt: &Attempt| attempt.test == finding.test && attempt.outcome == Outcome::TimedOut;
-        let commands = ReproCommands { settings, runner, hangs: gathered.attempts.iter().any(timed_out) };
+        // The plain runner would wait for such a test without end, or exit as if all had passed.
+        let is_hidden = |outcome| matches!(outcome, Outcome::TimedOut | Outcome::Crashed(Death::Exit(0)));
+        let mut of_test = gathered.attempts.iter().filter(|attempt| attempt.test == finding.test);
+        let plain_shows_failure = !of_test.any(|attempt| is_hidden(attempt.outcome));
+        let commands = ReproCommands { settings, runner, plain_shows_failure };
         let reproduction = |replay: &Replay| {
             let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
             let session = ReplayedSession {

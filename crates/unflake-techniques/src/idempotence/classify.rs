@@ -88,8 +88,9 @@ impl NioSuspect {
         let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
         let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
-        let found = finding(&self.test, detail, sentence, self.replays(kind));
-        let state = self.state.iter().map(|state| state.finding(&self.test));
+        let replays = self.replays(kind);
+        let found = finding(&self.test, detail, sentence, replays.clone());
+        let state = self.state.iter().map(|state| state.finding(&self.test, replays.clone()));
         std::iter::once(found).chain(state).collect()
     }
 
