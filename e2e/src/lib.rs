@@ -4,10 +4,12 @@
 mod built_specimen;
 mod mount;
 mod postgres;
+mod printed_command;
 mod run_output;
 mod running_process;
 mod sample_projects;
 mod sandbox;
+mod specimen_paths;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,10 +19,12 @@ use std::time::Duration;
 pub use built_specimen::built;
 pub use mount::Mount;
 pub use postgres::{Server, server};
+pub use printed_command::{Pasted, PrintedCommand};
 pub use run_output::RunOutput;
 pub use running_process::RunningProcess;
 pub use sample_projects::{flaky, shop};
 pub use sandbox::{Invocation, Sandbox};
+pub use specimen_paths::specimen_paths;
 
 /// The one time limit of the end-to-end tests: whatever takes this long hangs. It is far above what
 /// a busy machine needs, so that no outcome depends on speed.

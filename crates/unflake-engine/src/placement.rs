@@ -155,6 +155,7 @@ impl Engine {
                     depends,
                     apart: depends && session.purpose == Purpose::Suite,
                     in_process: session.place == Placement::Fresh(Isolation::InProcess),
+                    in_order: session.purpose == Purpose::Replay,
                     ..run
                 }
             }

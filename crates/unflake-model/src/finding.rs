@@ -56,6 +56,15 @@ impl Replay {
     pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
         Self { tests, shows: Shows::SometimesFails }
     }
+
+    /// What the outcomes so far let expect.
+    pub fn counted(tests: Vec<TestId>, failed: u32, attempts: u32) -> Self {
+        match failed {
+            0 => Self::passes(tests),
+            _ if failed == attempts => Self::fails(tests),
+            _ => Self::sometimes_fails(tests),
+        }
+    }
 }
 
 impl Reproduction {

@@ -81,6 +81,8 @@ pub enum Purpose {
     Base,
     /// A test in a chosen world, to find the factors that make it fail.
     Factor,
+    /// Tests that the user named, in the user's order.
+    Replay,
 }
 
 /// Where a session runs.
@@ -141,6 +143,7 @@ impl Purpose {
             Self::State => "state",
             Self::Base => "base",
             Self::Factor => "factor",
+            Self::Replay => "replay",
         }
     }
 }

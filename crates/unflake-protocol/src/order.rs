@@ -67,6 +67,10 @@ pub struct RunOrder {
     /// directly following repetitions of the same test.
     #[serde(default, skip_serializing_if = "is_false")]
     pub in_process: bool,
+    /// For an isolated agent: tests start one after the other in this order. A process that runs
+    /// its tests side by side is not used.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub in_order: bool,
 }
 
 impl RunOrder {
@@ -82,6 +86,7 @@ impl RunOrder {
             depends: false,
             apart: false,
             in_process: false,
+            in_order: false,
         }
     }
 }

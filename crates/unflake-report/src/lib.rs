@@ -44,6 +44,7 @@ pub use terminal::order_and_nio::order_and_nio;
 pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
 pub use terminal::progress::Progress;
 pub use terminal::quarantine::{quarantine, recent_outcomes};
+pub use terminal::replay::replay;
 pub use terminal::score::{RecentOutcome, ScoreRow, ScoreSince, ScoreState, Scores};
 pub use terminal::summary::summary;
 pub use terminal::trace::{TraceListing, TraceStep, trace};

@@ -32,8 +32,9 @@ pub trait Runner: Sync {
         None
     }
 
-    /// The plain runner's command that repeats a session, as words.
-    fn reproduce(&self, session: &ReplayedSession<'_>) -> Vec<String> {
+    /// The plain runner's command that repeats a session, as words. None: the plain runner cannot
+    /// run exactly these tests in this order in one process.
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
         session.default_command()
     }
 
@@ -246,6 +247,7 @@ impl DefaultCommand {
 pub struct ReplayedSession<'a> {
     /// The user's command.
     pub command: &'a [String],
+    /// In this order. Empty: the user's command as it is.
     pub tests: &'a [&'a str],
     /// The command for the first test alone, where the agent reported one.
     pub alone: Option<&'a [String]>,
@@ -256,11 +258,12 @@ pub struct ReplayedSession<'a> {
 }
 
 impl ReplayedSession<'_> {
-    /// The reported command of a single test, else the user's own command.
-    pub(crate) fn default_command(&self) -> Vec<String> {
-        match (self.tests, self.alone) {
-            ([_], Some(alone)) => alone.to_vec(),
-            _ => self.command.to_vec(),
+    /// The user's own command, or the reported command of a single test.
+    pub(crate) fn default_command(&self) -> Option<Vec<String>> {
+        match self.tests {
+            [] => Some(self.command.to_vec()),
+            [_] => self.alone.map(<[String]>::to_vec),
+            _ => None,
         }
     }
 }

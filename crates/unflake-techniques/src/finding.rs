@@ -27,7 +27,6 @@ pub(crate) fn counted_verdict(
         other_seeds_failed: 0,
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
-    let tests = vec![test.clone()];
-    let replay = if kind.is_flaky() { Replay::sometimes_fails(tests) } else { Replay::fails(tests) };
+    let replay = Replay::counted(vec![test.clone()], failed, attempts);
     finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
 }

@@ -46,7 +46,7 @@ pub use order::search::{Order, OrderConfig};
 pub use quarantine::quarantine_standing;
 pub use rerun::ladder::{Ladder, Rungs};
 pub use rerun::never_excuse::{BadPattern, NeverExcuse};
-pub use rerun::single_run::SingleRun;
+pub use rerun::single_session::SingleSession;
 pub use score::estimate::{FlakySince, RateChange, Score, ScoredRun, TestHealth, score};
 pub use score::timeline::{TestStanding, Timeline, TimelineSource};
 pub use stress::{Stress, StressConfig};

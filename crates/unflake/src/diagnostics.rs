@@ -160,6 +160,7 @@ fn reason(purpose: Purpose) -> &'static str {
         Purpose::Search => "search for the tests that make another one fail or pass",
         Purpose::State => "show or restore the state that tests leave behind",
         Purpose::Base => "run a test at the merge base: did it fail before the change",
+        Purpose::Replay => "run the named tests in the given order",
         Purpose::Factor => "run a test in a changed environment: which factor makes it fail",
     }
 }

@@ -1,37 +1,116 @@
-//! The plain runner's command that reproduces a finding, ready to be pasted into a shell.
+//! The commands that reproduce findings, ready to be pasted into a shell: the plain runner's where
+//! it can run the session, else `unflake replay`.
 
 use unflake_report::quote;
-use unflake_runners::ReplayedSession;
+use unflake_runners::{ReplayedSession, Runner};
 
-/// The command for a session of the runner that reported this name; the user's own without one.
-pub(crate) fn of(session: &ReplayedSession<'_>, runner: Option<&str>) -> String {
-    match runner.and_then(unflake_runners::reported_as) {
-        Some(runner) => in_shell(&runner.reproduce(session)),
-        None => in_shell(session.command),
+use crate::commands::locate::command::shown;
+use crate::config::settings::{SettingSource, Settings};
+use crate::hash;
+use crate::output::write_file;
+
+/// An order with more tests is written to a file.
+const LONG_ORDER: usize = 20;
+
+/// What the commands of one finding depend on.
+pub(crate) struct ReproCommands<'a> {
+    pub(crate) settings: &'a Settings,
+    /// The runner that the tests ran in.
+    pub(crate) runner: Option<&'static dyn Runner>,
+    /// Whether the plain runner ends with an error where the test fails.
+    pub(crate) plain_shows_failure: bool,
+}
+
+impl ReproCommands<'_> {
+    pub(crate) fn of(&self, session: &ReplayedSession<'_>) -> String {
+        if session.tests.is_empty() {
+            return in_shell(session.command);
+        }
+        let can_be_plain = self.plain_shows_failure && session.tests.len() <= LONG_ORDER;
+        let plain = self.runner.filter(|_| can_be_plain).and_then(|runner| runner.reproduce(session));
+        in_shell(&plain.unwrap_or_else(|| self.replay(session)))
+    }
+
+    /// `unflake replay` with what the user said on the command line: the rest is found again.
+    fn replay(&self, session: &ReplayedSession<'_>) -> Vec<String> {
+        let mut words = ["unflake", "replay"].map(str::to_owned).to_vec();
+        words.extend(self.options());
+        match self.order_file(session) {
+            Some(file) => words.extend(["--order".to_owned(), file]),
+            None => words.extend(session.tests.iter().map(|test| (*test).to_owned())),
+        }
+        if self.settings.command.from == SettingSource::Flag {
+            words.push("--".to_owned());
+            words.extend(session.command.iter().cloned());
+        }
+        words
+    }
+
+    fn options(&self) -> Vec<String> {
+        let Settings { fresh_by, timeout, .. } = self.settings;
+        let mut options = Vec::new();
+        let mut add = |name: &str, value: &str, from: &SettingSource| {
+            if *from == SettingSource::Flag {
+                options.push(format!("--{name}={value}"));
+            }
+        };
+        add("fresh-by", fresh_by.value.word(), &fresh_by.from);
+        let seconds = timeout.value.map_or(0.0, |timeout| timeout.as_secs_f64());
+        add("timeout", &seconds.to_string(), &timeout.from);
+        self.settings.given_runner_options().into_iter().for_each(|(name, value, from)| add(name, value, from));
+        options
+    }
+
+    /// The file with a long order, beside the history. None: the order is short, or no file can hold
+    /// it.
+    fn order_file(&self, session: &ReplayedSession<'_>) -> Option<String> {
+        if session.tests.len() <= LONG_ORDER || session.tests.iter().any(|test| test.contains('\n')) {
+            return None;
+        }
+        let text = session.tests.join("\n") + "\n";
+        let file = self.settings.store.value.dir.join("orders").join(format!("{}.txt", hash::hex(text.as_bytes())));
+        write_file(&file, |out| out.write_all(text.as_bytes())).ok()?;
+        Some(shown(&file, session.here))
     }
 }
 
 /// Quotes words for a shell.
-pub(crate) fn in_shell(words: &[String]) -> String {
+fn in_shell(words: &[String]) -> String {
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
+    use crate::args::groups::SettingOptions;
+    use crate::config::settings::SettingSources;
 
-    #[track_caller]
-    fn check(test: &str, expected: &str) {
-        let command = ["pytest".to_owned()];
-        let here = Path::new("/p");
-        let session = ReplayedSession { command: &command, tests: &[test], alone: None, root: Some(here), here };
-        assert_eq!(of(&session, Some("pytest 8.3.4")), expected);
+    fn command(typed: &str, options: SettingOptions, tests: &[&str], alone: Option<&str>, runner: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let sources = SettingSources { file: None, variable: &|_| None, cores: 1, project: here };
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let settings = Settings::resolve(options, words(typed), &sources).unwrap();
+        let alone = alone.map(words);
+        let session = ReplayedSession {
+            command: &settings.command.value,
+            tests,
+            alone: alone.as_deref(),
+            root: Some(here),
+            here,
+        };
+        ReproCommands { settings: &settings, runner: unflake_runners::reported_as(runner), plain_shows_failure: true }
+            .of(&session)
+    }
+
+    fn of_pytest(tests: &[&str]) -> String {
+        command("pytest", SettingOptions::default(), tests, None, "pytest 8.3.4")
     }
 
     #[test]
     fn odd_names_are_quoted_for_a_shell() {
+        let check = |test: &str, expected: &str| assert_eq!(of_pytest(&[test]), expected);
         check("t.py::a[x y]", "pytest 't.py::a[x y]'");
         check("t.py::a[it's]", "pytest 't.py::a[it'\\''s]'");
         check("t.py::a[1\n2]", "pytest \"$(printf 't.py::a[1\\n2]')\"");
@@ -40,18 +119,33 @@ mod tests {
     }
 
     #[test]
-    fn a_driven_test_has_its_own_command() {
-        let command = ["tool", "all"].map(str::to_owned);
-        let alone = ["tool", "one"].map(str::to_owned);
-        let session = |tests| ReplayedSession {
-            command: &command,
-            tests,
-            alone: Some(&alone),
-            root: None,
-            here: Path::new("/p"),
+    fn a_driven_test_has_its_own_command_and_an_order_is_replayed() {
+        let of =
+            |tests: &[&str], runner| command("tool all", SettingOptions::default(), tests, Some("tool one"), runner);
+        assert_eq!(of(&["a"], "cargo test"), "tool one");
+        assert_eq!(of(&["a b", "c"], "cargo test"), "unflake replay 'a b' c -- tool all");
+        assert_eq!(of(&["a"], "other"), "unflake replay a -- tool all");
+        assert_eq!(of(&[], "other"), "tool all");
+    }
+
+    #[test]
+    fn a_replay_has_the_options_of_the_user() {
+        let options = SettingOptions {
+            fresh_by: Some("process".to_owned()),
+            timeout: Some("1.5s".to_owned()),
+            ..SettingOptions::default()
         };
-        assert_eq!(of(&session(&["a"]), Some("cargo test")), "tool one");
-        assert_eq!(of(&session(&["a", "b"]), Some("cargo test")), "tool all");
-        assert_eq!(of(&session(&["a"]), None), "tool all");
+        assert_eq!(
+            command("pytest", options, &["a", "a"], None, "pytest 8.3.4"),
+            "unflake replay --fresh-by=process --timeout=1.5 a a -- pytest"
+        );
+    }
+
+    #[test]
+    fn a_long_order_is_in_a_file() {
+        let tests: Vec<String> = (0..50).map(|number| format!("t.py::a{number}")).collect();
+        let replay = of_pytest(&tests.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(replay.starts_with("unflake replay --order .unflake/orders/"), "{replay}");
+        assert!(replay.ends_with(".txt -- pytest"), "{replay}");
     }
 }

@@ -10,20 +10,21 @@ use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Event, Failure, Feedback, Finding, Measurement, Problem, Purpose, QuarantineResult, Replay, Reproduction,
-    Searched, Session, Test, TestId, Totals,
+    Attempt, Death, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose, QuarantineResult,
+    Replay, Reproduction, Searched, Session, Test, TestId, Totals,
 };
 use unflake_report::{KnownFinding, Progress};
 use unflake_runners::ReplayedSession;
 use unflake_techniques::{AssertionPolicy, Technique};
 
+use crate::config::settings::Settings;
 use crate::diagnostics;
 use crate::history::recorder::HistoryRecorder;
 use crate::project::base_worktree;
 use crate::project::comparison::ComparisonBase;
 use crate::project::source_files;
 use crate::recorders::Recorders;
-use crate::repro_command;
+use crate::repro_command::ReproCommands;
 
 /// After this many failing attempts only the beginnings of their texts stay in memory, and after
 /// many more only the beginnings of their messages. The history has the full texts.
@@ -134,10 +135,10 @@ impl<'a> RunLoop<'a> {
     pub(crate) fn run(
         mut self,
         mut engine: Engine,
-        command: &[String],
+        settings: &Settings,
         gates: impl Fn(&Gathered, &Finding) -> bool,
     ) -> Gathered {
-        self.show(&Event::RunStarted { command: command.to_vec() });
+        self.show(&Event::RunStarted { command: settings.command.value.clone() });
         self.gathered.listed = engine.list(&mut |batch| self.observe(batch));
         diagnostics::log_listing(self.gathered.listed, self.now());
         if self.gathered.listed && !self.gathered.tests.is_empty() {
@@ -147,7 +148,7 @@ impl<'a> RunLoop<'a> {
             while !engine.was_interrupted() && !engine.is_budget_exhausted() && self.run_batch(&mut engine) {}
         }
         self.gathered.root = engine.root().map(Path::to_owned);
-        self.conclude(command);
+        self.conclude(settings);
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| self.now() - ended);
         let interrupted = engine.was_interrupted();
         let failed = self.gathered.findings.iter().filter(|finding| gates(&self.gathered, finding)).count() as u32;
@@ -213,21 +214,13 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Collects the findings with the commands that reproduce them, and stores and displays them.
-    fn conclude(&mut self, command: &[String]) {
+    fn conclude(&mut self, settings: &Settings) {
         let mut findings = self.technique.findings(self.recorders.view());
         if let Some(policy) = &self.assertions {
             findings = policy.findings(findings);
         }
-        let root = self.gathered.root.clone();
         for mut finding in findings {
-            let reproduction = |replay: &Replay| {
-                let alone = replay.tests.first().and_then(|test| self.gathered.command_of(test));
-                let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
-                let session = ReplayedSession { command, tests: &tests, alone, root: root.as_deref(), here: self.here };
-                let command = repro_command::of(&session, self.gathered.runner.as_deref());
-                Reproduction { command, shows: replay.shows }
-            };
-            finding.reproduce = finding.replays.iter().map(reproduction).collect();
+            finding.reproduce = self.reproductions(&finding, settings);
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }
@@ -241,6 +234,29 @@ impl<'a> RunLoop<'a> {
         for finding in self.gathered.findings.clone() {
             self.show(&Event::FindingMade(Box::new(finding)));
         }
+    }
+
+    /// The commands that reproduce a finding.
+    fn reproductions(&self, finding: &Finding, settings: &Settings) -> Vec<Reproduction> {
+        let gathered = &self.gathered;
+        let runner = gathered.runner.as_deref().and_then(unflake_runners::reported_as);
+        // The plain runner would wait for such a test without end, or exit as if all had passed.
+        let is_hidden = |outcome| matches!(outcome, Outcome::TimedOut | Outcome::Crashed(Death::Exit(0)));
+        let mut of_test = gathered.attempts.iter().filter(|attempt| attempt.test == finding.test);
+        let plain_shows_failure = !of_test.any(|attempt| is_hidden(attempt.outcome));
+        let commands = ReproCommands { settings, runner, plain_shows_failure };
+        let reproduction = |replay: &Replay| {
+            let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
+            let session = ReplayedSession {
+                command: &settings.command.value,
+                tests: &tests,
+                alone: replay.tests.first().and_then(|test| gathered.command_of(test)),
+                root: gathered.root.as_deref(),
+                here: self.here,
+            };
+            Reproduction { command: commands.of(&session), shows: replay.shows }
+        };
+        finding.replays.iter().map(reproduction).collect()
     }
 
     /// Determines what changed, once, when the first dependencies are known.

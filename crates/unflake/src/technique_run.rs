@@ -96,7 +96,7 @@ impl<'a> TechniqueRun<'a> {
         if let Some(policy) = assertions {
             run_loop = run_loop.with_assertions(policy);
         }
-        let mut record = run_loop.run(engine, command, gates);
+        let mut record = run_loop.run(engine, settings, gates);
         if let Some(searched) = &mut record.searched {
             searched.budget = budget.filter(|seconds| seconds.is_finite());
         }

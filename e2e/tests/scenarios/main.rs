@@ -18,6 +18,7 @@ mod other_runners;
 mod prepared_reports;
 mod pytest;
 mod quarantine;
+mod replay;
 mod stress;
 mod terminal;
 mod trace;

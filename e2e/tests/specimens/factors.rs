@@ -10,10 +10,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use e2e::{Sandbox, python, repository};
+use e2e::{Pasted, PrintedCommand, python, repository};
 use libtest_mimic::Trial;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::{Differences, Specimen, in_runs};
 
@@ -133,30 +132,17 @@ fn examine(specimen: &Specimen, only: &[&str]) -> Differences {
     }
     let exit = i32::from(expected.kind != "none");
     check("exit", result.code == exit, result.code.to_string());
-    if let Some(difference) = repro_difference(&sandbox, finding, &expected.env) {
-        check("repro command", false, difference);
+    // What these do depends on timing, or on programs that are in the `PATH` of the experiment only.
+    if !["load", "delays", "interpreter", "switch-interval"].contains(&expected.kind.as_str()) {
+        let value = |value: &String| value.replace("{project}", &project.display().to_string());
+        let variables = expected.env.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+        for command in PrintedCommand::all_of(finding) {
+            if let Pasted::Wrong(what) = command.paste(&sandbox, &variables) {
+                check(&command.to_string(), false, what);
+            }
+        }
     }
     differences
-}
-
-/// The output of the repro command, if there is one and it does not fail.
-fn repro_difference(sandbox: &Sandbox, finding: &Value, env: &BTreeMap<String, String>) -> Option<String> {
-    let kind = finding["kind"].as_str()?;
-    // The repro command of some kinds depends on timing.
-    if ["none", "load", "delays", "order", "interpreter", "switch-interval"].contains(&kind) {
-        return None;
-    }
-    let command =
-        finding["reproduce"][0]["command"].as_str()?.replacen("unflake", &e2e::unflake().display().to_string(), 1);
-    let mut shell = sandbox.command("sh");
-    for (name, value) in env {
-        shell.env(name, value.replace("{project}", &sandbox.project().display().to_string()));
-    }
-    let output = shell.args(["-c", &command]).output().expect("there is a shell");
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    // The exit code of a loop says nothing.
-    let fails = if command.starts_with("for ") { stdout.contains("1 failed") } else { output.status.code() == Some(1) };
-    (!fails).then(|| format!("{command}: {stdout}"))
 }
 
 fn script(path: &Path, program: &str) {

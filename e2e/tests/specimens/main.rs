@@ -25,7 +25,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use e2e::{Sandbox, built, pytest, repository};
+use e2e::{Sandbox, built, pytest, repository, specimen_paths};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde::Deserialize;
 
@@ -91,15 +91,7 @@ fn main() {
 /// Every specimen that is checked here, in alphabetical order of the paths.
 fn specimens() -> Vec<Specimen> {
     let root = repository().join("specimens");
-    let directories = |parent: &Path| -> Vec<_> {
-        let mut found: Vec<_> = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path()).collect();
-        found.retain(|path| path.is_dir());
-        found.sort();
-        found
-    };
-    let techniques = directories(&root).into_iter();
-    let specimens = techniques.flat_map(|path| directories(&path)).flat_map(|path| directories(&path));
-    specimens.filter_map(|path| read(&path, path.strip_prefix(&root).unwrap().to_str().unwrap())).collect()
+    specimen_paths().iter().filter_map(|path| read(&root.join(path), path)).collect()
 }
 
 fn read(directory: &Path, path: &str) -> Option<Specimen> {

@@ -128,7 +128,10 @@ impl ActiveSession {
     /// Whether its results are compared with those of other sessions, so that all must find the
     /// same project files.
     pub(crate) fn is_compared(&self) -> bool {
-        matches!(self.session.purpose, Purpose::Twice | Purpose::Order | Purpose::Search | Purpose::State)
+        matches!(
+            self.session.purpose,
+            Purpose::Twice | Purpose::Order | Purpose::Search | Purpose::State | Purpose::Replay
+        )
     }
 
     /// Whether it has to start with the same files loaded as other sessions, over several calls.

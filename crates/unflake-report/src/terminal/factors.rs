@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use unflake_model::{AtLayer, Detail, Factor, FactorKind, FactorTrial, Finding, Influence, Rate, UntriedFactor};
 
 use crate::terminal::writer::{TermWriter, Tone};
+use crate::text::confidence::p_value;
 use crate::text::format;
 use crate::text::sanitize::{keep_start, width};
 use crate::{TerminalStyle, one_line};
@@ -151,7 +152,7 @@ fn table(page: &mut TermWriter, plan: &[FactorTrial]) -> io::Result<()> {
             trial.entropy,
             trial.range,
             trial.false_positives,
-            trial.p_value.map_or("-".to_owned(), p_value),
+            trial.p_value.map_or("-".to_owned(), p_column),
             format::duration(median(trial)),
         );
         let text = text + &trial.layers.iter().map(at_layer).collect::<String>();
@@ -168,6 +169,11 @@ fn at_layer(one: &AtLayer) -> String {
 
 pub(crate) fn interval(rate: &Rate) -> String {
     format!("{:.0}-{:.0} %", rate.low * 100.0, rate.high * 100.0)
+}
+
+/// The p-value in a column that is headed `p`.
+fn p_column(chance: f64) -> String {
+    p_value(chance).trim_start_matches("p ").trim_start_matches("= ").to_owned()
 }
 
 fn median(trial: &FactorTrial) -> f64 {

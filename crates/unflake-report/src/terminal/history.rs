@@ -57,6 +57,7 @@ impl HistoryRow<'_> {
             (Purpose::Base, _) => "at the base".to_owned(),
             (Purpose::Factor, _) => "under other factors".to_owned(),
             (Purpose::OtherSeeds, _) => "new process with other seeds".to_owned(),
+            (Purpose::Replay, _) => format!("replay{after}"),
             (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),
             (Purpose::Fresh, _) => format!("retry in the fresh {}", self.origin.word()),
         }

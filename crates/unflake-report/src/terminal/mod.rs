@@ -12,6 +12,7 @@ pub(crate) mod order_and_nio;
 pub(crate) mod prepare;
 pub(crate) mod progress;
 pub(crate) mod quarantine;
+pub(crate) mod replay;
 pub(crate) mod score;
 pub(crate) mod status_line;
 pub(crate) mod summary;

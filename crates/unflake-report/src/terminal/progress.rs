@@ -235,6 +235,7 @@ impl ProgressState {
             Purpose::State => searching("restoring leaked state"),
             Purpose::Base => searching("running at the base"),
             Purpose::Factor => searching("running under other factors"),
+            Purpose::Replay => searching("replaying"),
             _ => return self.enter_retry(purpose, of),
         };
         if !matches!((&self.phase, &next), (RunPhase::Searching { what: a, .. }, RunPhase::Searching { what: b, .. }) if a == b)

@@ -150,7 +150,7 @@ fn nothing_ran(run: &RunReport) -> &'static str {
     }
 }
 
-fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Result<()> {
+pub(crate) fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Result<()> {
     for (at, problem) in problems.iter().enumerate() {
         let what = format::problem_text(problem.kind);
         let indent = term.indent();

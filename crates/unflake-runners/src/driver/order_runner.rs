@@ -42,6 +42,8 @@ pub(crate) struct OrderRunner<'a> {
     pub(crate) apart: bool,
     /// Isolate tests inside a process, where the program can.
     pub(crate) in_process: bool,
+    /// Tests start one after the other in this order.
+    pub(crate) in_order: bool,
 }
 
 /// Tests that run in one process.
@@ -99,11 +101,12 @@ impl OrderRunner<'_> {
                 self.skip(*number, reason);
                 continue;
             }
-            match (batches.back_mut(), &test.shared) {
-                (Some(batch), Some(shared)) if self.tracing.is_none() && Arc::ptr_eq(&batch.program, shared) => {
+            let shared = test.shared.as_ref().filter(|_| self.tracing.is_none() && !self.in_order);
+            match (batches.back_mut(), shared) {
+                (Some(batch), Some(shared)) if Arc::ptr_eq(&batch.program, shared) => {
                     batch.numbers.push(*number);
                 }
-                (_, Some(shared)) if self.tracing.is_none() => {
+                (_, Some(shared)) => {
                     batches.push_back(ProcessBatch { program: shared.clone(), numbers: vec![*number] });
                 }
                 (Some(batch), _) if test.program.is_shared() && self.may_follow(batch, *number) => {

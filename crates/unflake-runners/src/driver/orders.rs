@@ -158,7 +158,9 @@ impl ListedDriver {
     fn take_orders(&mut self) -> ExitCode {
         while let Some(order) = self.connection.next_order() {
             match order {
-                Order::Run(RunOrder { tests, again, jobs, limit, probe, depends, apart, in_process, .. }) => {
+                Order::Run(RunOrder {
+                    tests, again, jobs, limit, probe, depends, apart, in_process, in_order, ..
+                }) => {
                     let runner = OrderRunner {
                         tests: &self.suite.tests,
                         connection: &self.connection,
@@ -172,6 +174,7 @@ impl ListedDriver {
                         depends: depends.then_some(self.env.run_dir.as_path()),
                         apart,
                         in_process,
+                        in_order,
                     };
                     runner.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
                     self.connection.send(&AgentMessage::Idle);

@@ -32,41 +32,32 @@ const TAKES_VALUE: [&str; 22] = [
 ];
 
 /// The user's command with its paths replaced by the tests; unchanged without tests.
-pub(super) fn reproduce(session: &ReplayedSession<'_>) -> Vec<String> {
+///
+/// None for a test that occurs twice, which pytest runs once, and for a command that starts pytest
+/// by another program, such as `make test`: which of its words are options is not known.
+pub(super) fn reproduce(session: &ReplayedSession<'_>) -> Option<Vec<String>> {
     let &ReplayedSession { command, tests, root, here, .. } = session;
     if tests.is_empty() {
-        return command.to_vec();
+        return Some(command.to_vec());
     }
-    let mut words = without_paths(command, here);
-    let names = tests.iter().map(|test| seen_from(test, root, here));
-    if tests.windows(2).any(|two| two[0] == two[1]) {
-        return one_after_the_other(&words, names);
+    let mut words = without_paths(command, here)?;
+    let is_repeated = |(at, test): (usize, &&str)| tests[..at].contains(test);
+    if tests.iter().enumerate().any(is_repeated) {
+        return None;
     }
-    words.extend(names);
-    words
+    if tests.len() > 1 {
+        words.extend(one_process_to_the_end(&words));
+    }
+    words.extend(tests.iter().map(|test| seen_from(test, root, here)));
+    Some(words)
 }
 
-/// pytest runs a test once however often it is named. So this calls it for each test, in one process.
-fn one_after_the_other(words: &[String], tests: impl Iterator<Item = String>) -> Vec<String> {
-    let runner = words.iter().position(|word| is_pytest(word)).unwrap_or_default();
-    let (before, options) = (&words[..runner], words.get(runner + 1..).unwrap_or_default());
-    // `python -m pytest` names its interpreter; beside the program `pytest` there is one.
-    let (mut python, in_front): (Vec<String>, _) = match before {
-        [python @ .., module] if module == "-m" => (python.to_vec(), true),
-        before => (before.to_vec(), false),
-    };
-    if !in_front {
-        let beside = Path::new(&words[runner]).parent().map(|directory| directory.join("python"));
-        python.push(beside.map_or("python".to_owned(), |path| path.display().to_string()));
-    }
-    // A string literal of JSON is one of Python.
-    let list =
-        |items: Vec<String>| items.iter().map(|item| serde_json::Value::from(&**item).to_string()).collect::<Vec<_>>();
-    let (options, tests) = (list(options.to_vec()), list(tests.collect()).join(", "));
-    let each: String = options.iter().map(|option| format!("{option}, ")).collect();
-    let code = format!("import pytest, sys; sys.exit(max([pytest.main([{each}test]) for test in [{tests}]]))");
-    python.extend(["-c".to_owned(), code]);
-    python
+/// Options that revoke those of the user by which not every test runs, or not in one process.
+fn one_process_to_the_end(words: &[String]) -> impl Iterator<Item = String> + use<> {
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.split('=').next().unwrap_or(word)));
+    let stops = has(&["-x", "--exitfirst", "--maxfail"]).then_some("--maxfail=0");
+    let distributes = has(&["-n", "--numprocesses"]).then_some("--numprocesses=0");
+    stops.into_iter().chain(distributes).map(str::to_owned)
 }
 
 pub(super) fn is_pytest(word: &str) -> bool {
@@ -75,11 +66,8 @@ pub(super) fn is_pytest(word: &str) -> bool {
 }
 
 /// The command up to pytest and its options, without the paths of files to test.
-fn without_paths(command: &[String], here: &Path) -> Vec<String> {
-    let Some(runner) = command.iter().position(|word| is_pytest(word)) else {
-        // `make test` and the like: which of its words are options is not known.
-        return vec!["pytest".to_owned()];
-    };
+fn without_paths(command: &[String], here: &Path) -> Option<Vec<String>> {
+    let runner = command.iter().position(|word| is_pytest(word))?;
     let mut words = command[..=runner].to_vec();
     let mut rest = command[runner + 1..].iter();
     while let Some(word) = rest.next() {
@@ -98,7 +86,7 @@ fn without_paths(command: &[String], here: &Path) -> Vec<String> {
             }
         }
     }
-    words
+    Some(words)
 }
 
 /// A test id as pytest accepts it when started in `here`.
@@ -113,43 +101,38 @@ pub(super) fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String 
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(command: &[&str], tests: &[&str], expected: &[&str]) {
+    fn reproduced(command: &str, tests: &[&str]) -> Option<String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let session = ReplayedSession { command: &command, tests, alone: None, root: Some(here), here };
-        assert_eq!(reproduce(&session), expected);
+        reproduce(&session).map(|words| words.join(" "))
+    }
+
+    #[track_caller]
+    fn check(command: &str, tests: &[&str], expected: &str) {
+        assert_eq!(reproduced(command, tests).as_deref(), Some(expected));
     }
 
     #[test]
     fn tests_replace_paths_and_options_stay() {
-        check(
-            &["pytest", "src/", "-q", "-p", "no:cacheprovider"],
-            &["t.py::a"],
-            &["pytest", "-q", "-p", "no:cacheprovider", "t.py::a"],
-        );
-        let expected = ["python", "-m", "pytest", "-k", "src", "t.py::a"];
-        check(&["python", "-m", "pytest", "src", "-k", "src"], &["t.py::a"], &expected);
-        check(&["uv", "run", "pytest"], &["t.py::a"], &["uv", "run", "pytest", "t.py::a"]);
-        check(&["make", "test"], &["t.py::a"], &["pytest", "t.py::a"]);
+        check("pytest src/ -q -p no:cacheprovider", &["t.py::a"], "pytest -q -p no:cacheprovider t.py::a");
+        check("python -m pytest src -k src", &["t.py::a"], "python -m pytest -k src t.py::a");
+        check("uv run pytest", &["t.py::a"], "uv run pytest t.py::a");
+        check("pytest src", &[], "pytest src");
     }
 
     #[test]
-    fn without_tests_the_command_is_unchanged() {
-        check(&["pytest", "src"], &[], &["pytest", "src"]);
+    fn every_test_of_an_order_runs_in_one_process() {
+        check("pytest -x", &["t.py::a"], "pytest -x t.py::a");
+        check("pytest -x", &["t.py::a", "t.py::b"], "pytest -x --maxfail=0 t.py::a t.py::b");
+        check("pytest -n 4", &["t.py::a", "t.py::b"], "pytest -n 4 --numprocesses=0 t.py::a t.py::b");
     }
 
     #[test]
-    fn a_repeated_test_runs_twice_in_one_process() {
-        let twice = |start: &[&'static str], command: &[&str], options: &str| {
-            let runs = format!("[pytest.main([{options}test]) for test in [\"t.py::a\", \"t.py::a\"]]");
-            let code = format!("import pytest, sys; sys.exit(max({runs}))");
-            check(command, &["t.py::a", "t.py::a"], &[start, &["-c", &code]].concat());
-        };
-        twice(&["python"], &["pytest", "-q", "src"], "\"-q\", ");
-        twice(&["python3"], &["python3", "-m", "pytest"], "");
-        twice(&[".venv/bin/python"], &[".venv/bin/pytest"], "");
-        twice(&["uv", "run", "python"], &["uv", "run", "pytest"], "");
+    fn what_pytest_cannot_repeat_has_no_command() {
+        assert_eq!(reproduced("pytest", &["t.py::a", "t.py::a"]), None);
+        assert_eq!(reproduced("pytest", &["t.py::a", "t.py::b", "t.py::a"]), None);
+        assert_eq!(reproduced("make test", &["t.py::a"]), None);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Runner for Pytest {
         DefaultCommand::new(words, "this looks like a pytest project")
     }
 
-    fn reproduce(&self, session: &ReplayedSession<'_>) -> Vec<String> {
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
         command_line::reproduce(session)
     }
 

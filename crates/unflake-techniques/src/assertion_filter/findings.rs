@@ -38,7 +38,11 @@ pub(crate) fn finding(
     };
     let test = assertion.test.clone();
     let filtered = Filtered { kind, assertion, line: record.line, saw: values, score, runs };
-    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![Replay::fails(vec![test.clone()])])
+    let replay = match kind {
+        FilterKind::EveryTime => Replay::fails(vec![test.clone()]),
+        _ => Replay::sometimes_fails(vec![test.clone()]),
+    };
+    crate::finding::finding(&test, Detail::Filter(filtered), sentence, vec![replay])
 }
 
 /// Verdict for a test in which a filtered assertion fails every time. `before`: failures and runs

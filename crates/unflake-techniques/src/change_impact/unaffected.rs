@@ -7,8 +7,7 @@
 //! then an unseen dependency exists.
 
 use unflake_model::{
-    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, Replay, TestId,
-    TouchedPath,
+    Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
 };
 
 use crate::change_impact::intersect::{Overlap, intersect};
@@ -184,7 +183,7 @@ impl ChangeSuspicion {
             }
         }
         let sentence = self.sentence(&detail, test, compared);
-        Some(finding(test, Detail::Intersect(detail), sentence, vec![Replay::fails(vec![test.clone()])]))
+        Some(finding(test, Detail::Intersect(detail), sentence, Vec::new()))
     }
 
     fn sentence(&self, detail: &Intersect, test: &TestId, compared: &Result<Comparison, String>) -> String {

@@ -88,14 +88,23 @@ impl NioSuspect {
         let sentence = self.sentence(kind, &evidence, progress);
         let second_failure = self.second_failure.clone();
         let detail = Detail::Nio(Nio { kind, mode: progress.mode, evidence, fresh: self.fresh, second_failure });
-        let order = if kind == NioKind::Nio { self.order.clone() } else { vec![self.test.clone()] };
-        let replay = match kind {
-            NioKind::NonDeterministic => Replay::sometimes_fails(order),
-            NioKind::Nio | NioKind::Brittle | NioKind::Broken => Replay::fails(order),
-        };
-        let found = finding(&self.test, detail, sentence, vec![replay]);
-        let state = self.state.iter().map(|state| state.finding(&self.test));
+        let replays = self.replays(kind);
+        let found = finding(&self.test, detail, sentence, replays.clone());
+        let state = self.state.iter().map(|state| state.finding(&self.test, replays.clone()));
         std::iter::once(found).chain(state).collect()
+    }
+
+    /// A brittle test that passes the second time has two sides to show.
+    fn replays(&self, kind: NioKind) -> Vec<Replay> {
+        let alone = vec![self.test.clone()];
+        match kind {
+            NioKind::Nio => vec![Replay::fails(self.order.clone())],
+            NioKind::Brittle if self.twice[0].1.is_pass() => {
+                vec![Replay::fails(alone), Replay::passes(self.order.clone())]
+            }
+            NioKind::Brittle | NioKind::Broken => vec![Replay::fails(alone)],
+            NioKind::NonDeterministic => vec![Replay::sometimes_fails(alone)],
+        }
     }
 
     fn sentence(&self, kind: NioKind, evidence: &Repeats, progress: &NioProgress) -> String {

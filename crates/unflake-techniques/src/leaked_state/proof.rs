@@ -171,10 +171,9 @@ async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec
 }
 
 impl StateConclusion {
-    pub(crate) fn finding(&self, test: &TestId) -> Finding {
-        let order = [&self.leak.after[..], std::slice::from_ref(test)].concat();
-        let replay = if self.passes_then { Replay::fails(order) } else { Replay::passes(order) };
-        finding(test, Detail::State(self.leak.clone()), self.sentence(test), vec![replay])
+    /// `replays`: the sessions that reproduce what the state explains.
+    pub(crate) fn finding(&self, test: &TestId, replays: Vec<Replay>) -> Finding {
+        finding(test, Detail::State(self.leak.clone()), self.sentence(test), replays)
     }
 
     fn sentence(&self, test: &TestId) -> String {

@@ -17,7 +17,8 @@ pub(crate) fn findings(record: &SuspectRecord) -> Vec<Finding> {
         Some(SearchConclusion::Unchanged | SearchConclusion::Unknown | SearchConclusion::OnlyInParallel) => None,
         None => unfinished(record),
     };
-    found.into_iter().chain(record.state.iter().map(|state| state.finding(test))).collect()
+    let replays = found.as_ref().map_or(Vec::new(), |found| found.replays.clone());
+    found.into_iter().chain(record.state.iter().map(|state| state.finding(test, replays.clone()))).collect()
 }
 
 fn depends(test: &TestId, found: &Dependence) -> Finding {
@@ -70,7 +71,7 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
         failure: found.failure.clone(),
         unfinished: found.unfinished.clone(),
     };
-    finding(test, Detail::Order(detail), sentence, replays(found.kind, order, test))
+    finding(test, Detail::Order(detail), sentence, replays(found.kind, &found.evidence, order, test))
 }
 
 /// Names tests that are needed together.
@@ -107,22 +108,28 @@ fn unfinished(record: &SuspectRecord) -> Option<Finding> {
     };
     let why = "budget exhausted before it was repeated and minimized";
     let sentence = format!("{then} once after {} tests, {otherwise} alone; {why}", before.len());
+    let evidence = Repeats { seen: 1, tried: 1, alone_passed: passes.into(), alone_tried: 1 };
+    let replays = replays(kind, &evidence, order.clone(), test);
     let detail = OrderDependence {
         kind,
         culprits: Vec::new(),
         cleaners: Vec::new(),
-        order: order.clone(),
-        evidence: Repeats { seen: 1, tried: 1, alone_passed: passes.into(), alone_tried: 1 },
+        order,
+        evidence,
         failure: None,
         unfinished: Some(why.to_owned()),
     };
-    Some(finding(test, Detail::Order(detail), sentence, replays(kind, order, test)))
+    Some(finding(test, Detail::Order(detail), sentence, replays))
 }
 
-/// A victim fails in the order; a brittle test passes in it, and fails alone.
-fn replays(kind: OrderKind, order: Vec<TestId>, test: &TestId) -> Vec<Replay> {
+/// A victim fails in the order; a brittle test fails alone and passes in the order.
+fn replays(kind: OrderKind, evidence: &Repeats, order: Vec<TestId>, test: &TestId) -> Vec<Replay> {
+    let Repeats { seen, tried, alone_passed, alone_tried } = *evidence;
     match kind {
-        OrderKind::Victim => vec![Replay::fails(order)],
-        OrderKind::Brittle => vec![Replay::passes(order), Replay::fails(vec![test.clone()])],
+        OrderKind::Victim => vec![Replay::counted(order, seen, tried)],
+        OrderKind::Brittle => vec![
+            Replay::counted(vec![test.clone()], alone_tried - alone_passed, alone_tried),
+            Replay::counted(order, tried - seen, tried),
+        ],
     }
 }

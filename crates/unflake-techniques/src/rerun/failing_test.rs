@@ -194,22 +194,17 @@ impl FailedTest {
             (_, Some(PassStatus::Refuted)) => self.first_time_sentence(),
             _ => self.real_sentence(&evidence),
         };
-        // Alone it reproduces what depends neither on chance nor on other tests. A real failure
-        // that also passed may depend on either.
-        let alone = match kind {
-            VerdictKind::Real => status == Some(PassStatus::Refuted) || evidence.failed == evidence.attempts,
-            VerdictKind::FlakyBursty | VerdictKind::FlakyStateDependent => false,
-            VerdictKind::FlakyIndependent
-            | VerdictKind::FlakySeedDependent
-            | VerdictKind::UnaffectedByChange
-            | VerdictKind::NotDecided => true,
-        };
-        let tests = if alone { vec![self.test.clone()] } else { Vec::new() };
+        let (alone, whole_command) = (vec![self.test.clone()], Vec::new());
         let replay = match kind {
-            VerdictKind::FlakyIndependent | VerdictKind::FlakySeedDependent | VerdictKind::NotDecided => {
-                Replay::sometimes_fails(tests)
+            VerdictKind::Real if status == Some(PassStatus::Refuted) => Replay::fails(alone),
+            VerdictKind::Real | VerdictKind::UnaffectedByChange if evidence.failed == evidence.attempts => {
+                Replay::fails(alone)
             }
-            _ => Replay::fails(tests),
+            VerdictKind::FlakyIndependent | VerdictKind::FlakySeedDependent | VerdictKind::NotDecided => {
+                Replay::sometimes_fails(alone)
+            }
+            // What it depends on is not known, so only what has failed can be named.
+            _ => Replay::sometimes_fails(whole_command),
         };
         finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
     }

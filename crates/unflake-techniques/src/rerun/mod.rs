@@ -5,11 +5,11 @@
 //! - `confirmation` checks whether a pass holds beyond its process
 //! - `other_seeds` asks for new processes: do seeds or addresses decide?
 //! - `never_excuse` lists failures that no later pass excuses
-//! - `single_run` runs one test once, for `unflake trace`
+//! - `single_session` runs named tests once, for `unflake replay` and `unflake trace`
 
 pub(crate) mod confirmation;
 pub(crate) mod failing_test;
 pub(crate) mod ladder;
 pub(crate) mod never_excuse;
 pub(crate) mod other_seeds;
-pub(crate) mod single_run;
+pub(crate) mod single_session;

@@ -146,7 +146,9 @@ impl Measure {
         });
         let sentence = format!("differs from run to run at the layer {layer}: {first}");
         let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures });
-        Some(finding(test, detail, sentence, vec![Replay::passes(vec![test.clone()])]))
+        let Rate { seen, of, .. } = self.failures(test);
+        let replay = Replay::counted(vec![test.clone()], seen, of);
+        Some(finding(test, detail, sentence, vec![replay]))
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod nio;
 pub(crate) mod order;
 pub(crate) mod prepare;
 pub(crate) mod quarantine;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod score;
@@ -111,6 +112,8 @@ pub(crate) enum Command {
     Filter(filter::FilterCommand),
     /// List the tests that your change can affect, one a line, for your runner.
     Affected(affected::AffectedArgs),
+    /// Run the named tests in the given order in one session of the runner.
+    Replay(replay::ReplayArgs),
     /// Print the lines that one run of a test goes through, in their order.
     Trace(trace::TraceArgs),
     /// Run any command under chosen factors: another date, a slow network, busy cores, and more.

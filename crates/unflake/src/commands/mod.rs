@@ -18,6 +18,7 @@ mod measure;
 mod order_and_nio;
 pub(crate) mod prepare;
 mod quarantine;
+mod replay;
 mod run;
 pub(crate) mod score;
 mod serve;
@@ -48,6 +49,7 @@ pub(crate) fn fail(error: &CommandError) -> Exit {
 fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
     match command {
         Command::Run(args) => run::run(args, context),
+        Command::Replay(args) => replay::run(args, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Nio(args) => order_and_nio::nio(args, context),
         Command::Order(args) => order_and_nio::order(args, context),

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use unflake_engine::{Launch, Tracing};
+use unflake_model::{Isolation, Purpose};
 use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
 use unflake_report::{self as report, TraceListing, TraceStep};
-use unflake_techniques::SingleRun;
+use unflake_techniques::SingleSession;
 
 use crate::args::trace::TraceArgs;
 use crate::context::Context;
@@ -51,7 +52,7 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
         return Err(CommandError::usage(what));
     }
     let launch = Launch { traced: Some(Tracing::Lines), ..launch(settings) };
-    let mut once = SingleRun::new(&args.test);
+    let mut once = SingleSession::new(vec![args.test.clone()], Purpose::Look, Isolation::Fork);
     let reader = TraceReader { root: context.here.clone(), traces: Vec::new() };
     let run = TechniqueRun {
         recorders: Recorders::of_trace_reader(reader),
@@ -65,8 +66,9 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     if record.totals.interrupted {
         return Ok(Exit::Interrupted);
     }
-    if once.matching.len() != 1 {
-        return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+    let matching = once.matching.concat();
+    if matching.len() != 1 {
+        return Err(not_one(&args.test, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
     }
     done.finish(&Exit::Success.because("the test was traced"));
     let traced = done.record.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());

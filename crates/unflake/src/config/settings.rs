@@ -169,7 +169,7 @@ impl Settings {
     }
 
     /// Names, values and sources of the settings that belong to one runner.
-    fn given_runner_options(&self) -> Vec<(&'static str, &str, &SettingSource)> {
+    pub(crate) fn given_runner_options(&self) -> Vec<(&'static str, &str, &SettingSource)> {
         let single =
             [("results", &self.results), ("one-test", &self.one_test), ("classpath-file", &self.classpath_file)];
         let single = single.into_iter().filter_map(|(name, one)| Some((name, one.value.as_deref()?, &one.from)));

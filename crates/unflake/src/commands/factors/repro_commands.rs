@@ -1,6 +1,6 @@
 //! Commands that reproduce what an experiment found.
 
-use unflake_model::{Factor, FactorEffect, Finding, Reproduction};
+use unflake_model::{Factor, FactorEffect, Finding, Influence, Rate, Reproduction, Shows};
 use unflake_report::quote;
 
 use crate::commands::factors::command::influence;
@@ -8,7 +8,7 @@ use crate::commands::factors::command::influence;
 /// Commands with which it fails most and least often.
 pub(crate) type ExtremeCommands = (Option<String>, Option<String>);
 
-/// Gives each finding the command with which it fails. The commands of the extremes are returned.
+/// Gives each finding the commands that reproduce it. The commands of the extremes are returned.
 pub(crate) fn add_commands(findings: &mut [Finding], baseline: &[Factor]) -> ExtremeCommands {
     let mut extremes = (None, None);
     for finding in findings {
@@ -17,13 +17,27 @@ pub(crate) fn add_commands(findings: &mut [Finding], baseline: &[Factor]) -> Ext
         if !influence.plan.is_empty() {
             extremes = (Some(under(&influence.worst, &plain)), Some(under(&influence.best, &plain)));
         }
-        let failing = match influence.fails {
-            true => influence.setting.clone(),
-            false => baseline.iter().filter(|factor| is_set(&influence.setting, factor)).cloned().collect(),
-        };
-        finding.reproduce = vec![Reproduction::fails(under(&with_families(&failing, baseline), &plain))];
+        finding.reproduce = reproductions(influence, &plain, baseline);
     }
     extremes
+}
+
+/// The world in which it fails; where the setting makes it pass, that one too.
+fn reproductions(influence: &Influence, plain: &str, baseline: &[Factor]) -> Vec<Reproduction> {
+    let command = |factors: &[Factor], rate: Rate| {
+        let shows = match rate.seen {
+            0 => Shows::Passes,
+            failed if failed == rate.of => Shows::Fails,
+            _ => Shows::SometimesFails,
+        };
+        Reproduction { command: under(&with_families(factors, baseline), plain), shows }
+    };
+    let setting = command(&influence.setting, influence.rate);
+    if influence.fails {
+        return vec![setting];
+    }
+    let replaced: Vec<Factor> = baseline.iter().filter(|factor| is_set(&influence.setting, factor)).cloned().collect();
+    vec![command(&replaced, influence.baseline), setting]
 }
 
 fn is_set(factors: &[Factor], wanted: &Factor) -> bool {

@@ -180,7 +180,7 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
         let test = one.assertion.test.clone();
         let filtered = Filtered { kind, assertion: one.assertion, line: 0, saw, score: Some(score), runs };
         Finding {
-            replays: vec![Replay::fails(vec![test.clone()])],
+            replays: vec![Replay::counted(vec![test.clone()], one.failed, runs)],
             test,
             detail: Detail::Filter(filtered),
             sentence,
