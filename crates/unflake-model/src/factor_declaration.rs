@@ -126,8 +126,11 @@ pub struct ProcessSetup {
     pub busy_processes: u32,
     pub empty_home: bool,
     /// Programs that come first in `PATH`, with the names that they get there.
-    pub programs: Vec<(String, fn(&Path) -> ProgramNames)>,
+    pub programs: Vec<(String, NamesOfProgram)>,
 }
+
+/// The names that a program gets, by its path.
+pub type NamesOfProgram = fn(&Path) -> ProgramNames;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramNames {

@@ -47,8 +47,8 @@ pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Locatio
 pub use event::{Environment, Event, Problem, ProblemKind, Totals};
 pub use factor::Factor;
 pub use factor_declaration::{
-    FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, PlanContext, ProbeAnswer,
-    ProbeStep, ProbeTarget, ProbeVerdict, ProcessSetup, ProgramNames, ScaleShape,
+    FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, NamesOfProgram, PlanContext,
+    ProbeAnswer, ProbeStep, ProbeTarget, ProbeVerdict, ProcessSetup, ProgramNames, ScaleShape,
 };
 pub use factor_kind::{BadFactor, FactorKind, declare_factors};
 pub use finding::{

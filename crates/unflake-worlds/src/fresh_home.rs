@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use unflake_model::ProgramNames;
+use unflake_model::{NamesOfProgram, ProgramNames};
 
 type Variable = (String, Option<String>);
 
@@ -63,7 +63,7 @@ impl NamedProgram {
         find(name).is_some()
     }
 
-    pub(crate) fn below(place: &Path, name: &str, names_of: fn(&Path) -> ProgramNames) -> io::Result<Self> {
+    pub(crate) fn below(place: &Path, name: &str, names_of: NamesOfProgram) -> io::Result<Self> {
         let program = find(name).ok_or(io::ErrorKind::NotFound)?;
         let place = tempfile::Builder::new().prefix("unflake-interpreter-").tempdir_in(place)?;
         let ProgramNames { names, variables } = names_of(&program);

@@ -63,3 +63,23 @@ fn a_test_whose_id_changes_is_named() {
     );
     assert!(printed.contains("again: leave it out, if its name is another each time"), "{printed}");
 }
+
+#[test]
+fn the_seed_of_an_experiment_is_the_seed_of_under() {
+    let sandbox = Sandbox::with_tests(
+        "import os, random\n\
+         def test_a(): assert random.random() + os.urandom(1)[0] / 256 < 1\n\
+         def test_b(): pass",
+    );
+    let pytest = [python().to_str().unwrap(), "-m", "pytest", "-p", "no:cacheprovider"];
+    let asked = ["factors", "test_a", "--factor", "random-seed", "--for", "0"];
+    let result = sandbox.unflake(asked).json().arg("--").args(pytest).finish().expect_exit(1);
+    let finding = &result.list("findings")[0];
+    assert_eq!((&finding["kind"], &finding["confidence"]), (&"random-seed".into(), &"proven".into()), "{finding}");
+    for trial in finding["plan"].as_array().unwrap() {
+        let Some(seed) = trial["name"].as_str().unwrap().strip_prefix("random-seed=") else { continue };
+        let seeds = ["under", "-q", "--hash-seed", "0", "--random-seed", seed, "--"];
+        let code = sandbox.unflake(seeds).args(pytest).arg("test_it.py::test_a").finish().code;
+        assert_eq!(code == 1, trial["rate"]["seen"] != 0, "{trial}");
+    }
+}

@@ -220,12 +220,16 @@ async fn conduct(
     result.borrow_mut().complete = !runner.is_exhausted();
 }
 
-/// Runs the baseline, alone. Where forks of one process differ, their draws may be why; in a new
-/// process these follow from the seed.
+/// Runs the baseline, alone: in forks, and once in a new process. Where these differ, what they draw
+/// at random may be why; in a new process that follows from the seed.
 async fn start_baseline(runner: &TrialRunner) {
-    runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS)]).await;
-    if runner.failures(&TrialWorld::BASELINE).is_mixed() && !runner.new_processes.get() {
-        let in_forks = runner.log.borrow().world(&TrialWorld::BASELINE).cloned();
+    let in_forks = !runner.new_processes.get();
+    runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS - 1)]).await;
+    runner.new_processes.set(true);
+    runner.run(&[(TrialWorld::BASELINE, 1)]).await;
+    runner.new_processes.set(!in_forks);
+    if runner.failures(&TrialWorld::BASELINE).is_mixed() && in_forks {
+        let mixed = runner.log.borrow().world(&TrialWorld::BASELINE).cloned();
         runner.forget(&TrialWorld::BASELINE);
         runner.new_processes.set(true);
         runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS)]).await;
@@ -233,7 +237,7 @@ async fn start_baseline(runner: &TrialRunner) {
             // That is not why, so the cheaper forks are as good.
             runner.new_processes.set(false);
             runner.forget(&TrialWorld::BASELINE);
-            runner.log.borrow_mut().worlds.extend(in_forks);
+            runner.log.borrow_mut().worlds.extend(mixed);
         }
     }
 }
