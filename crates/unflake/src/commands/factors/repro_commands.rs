@@ -20,9 +20,11 @@ pub(crate) fn commands(findings: &mut [Finding], baseline: &[Factor], here: &Zon
     for finding in findings {
         let Some(plain) = finding.command().map(str::to_owned) else { continue };
         let Some(influence) = influence(finding) else { continue };
-        // No command has the one seed that fails, or that passes.
-        if !influence.plan.is_empty() && !draws(&influence.setting) {
-            ends = (Some(under(&influence.worst, &plain)), Some(under(&influence.best, &plain)));
+        if !influence.plan.is_empty() {
+            // No command has the one seed that fails, or that passes, nor an order of another world.
+            let sets = |world: &[Factor]| !draws(&influence.setting) && !has(world, FactorKind::Order);
+            let command = |world: &[Factor]| sets(world).then(|| under(world, &plain));
+            ends = (command(&influence.worst), command(&influence.best));
         }
         finding.reproduce = reproductions(influence, &plain, baseline, &clock);
     }
@@ -35,7 +37,7 @@ fn reproductions(influence: &Influence, plain: &str, baseline: &[Factor], clock:
     let command = |factors: &[Factor], rate: Rate| {
         let shows = match rate.seen {
             0 => Shows::Passes,
-            failed if failed == rate.of => Shows::Fails,
+            failed if failed == rate.of && !depends_on_speed(setting) => Shows::Fails,
             _ => Shows::SometimesFails,
         };
         Reproduction { command: under(factors, plain), shows }
@@ -45,15 +47,26 @@ fn reproductions(influence: &Influence, plain: &str, baseline: &[Factor], clock:
         _ if draws(setting) => vec![Reproduction { command: any_seed(setting, plain), shows: Shows::SometimesFails }],
         true => vec![command(&on_the_clock(setting, clock), influence.rate)],
         false if setting.is_empty() => vec![command(baseline, influence.baseline)],
+        // The plain command has the order already.
+        false if has(setting, FactorKind::Order) => vec![command(setting, influence.rate)],
         false => {
             vec![command(baseline, influence.baseline), command(&on_the_clock(setting, clock), influence.rate)]
         }
     }
 }
 
+fn has(world: &[Factor], kind: FactorKind) -> bool {
+    world.iter().any(|factor| factor.kind() == kind)
+}
+
 /// Whether the seed of random numbers is part of a setting.
 fn draws(setting: &[Factor]) -> bool {
-    setting.iter().any(|factor| factor.kind() == FactorKind::RandomSeed)
+    has(setting, FactorKind::RandomSeed)
+}
+
+/// Whether the speed of the machine decides too, which is another each time.
+fn depends_on_speed(setting: &[Factor]) -> bool {
+    has(setting, FactorKind::Load) || has(setting, FactorKind::Delays)
 }
 
 /// What the baseline's clock says and this one need not: it is another hour, or another zone.
