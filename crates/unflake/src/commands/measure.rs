@@ -51,7 +51,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut measure)?;
     if let Some(name) = measure.unmatched_names().first() {
-        return Err(CommandError::unknown_test(name));
+        return Err(CommandError::unknown_test(name, done.record.test_names()));
     }
     let measured = measure.measured(done.record.recorders.view());
     let conclusion = conclude(&done.record, measured.runs);

@@ -26,7 +26,7 @@ use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.search.settings, args.search.command)?;
+    let settings = &context.test_settings(args.settings, args.command)?;
     let only = match (args.changed, args.tests.is_empty()) {
         (true, false) => return Err(CommandError::usage("--changed chooses the tests; name none beside it")),
         (true, true) => Some(changed_tests(settings, &context.here)?),
@@ -43,18 +43,18 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         NioModeArg::EntireSuite => NioMode::EntireSuite,
     };
     let isolation = settings.runner().in_process_isolation();
-    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut nio = Nio::new(NioConfig {
         mode,
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
         in_process: isolation.filter(|_| settings.fresh_by.value != Isolation::Process).map(|_| settings.jobs.value),
-        state: !args.search.no_state,
+        state: !args.no_state,
         seconds,
     });
     let facts = ReportFacts::search("nio");
-    let search = Search { facts, output: &args.search.output, seconds, by_change: args.changed, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: args.changed, settings, context };
     search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
@@ -86,7 +86,7 @@ fn only_beside(tests: &[TestId]) -> Option<String> {
 }
 
 pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.search.settings, args.search.command)?;
+    let settings = &context.test_settings(args.settings, args.command)?;
     let seed = match args.seed {
         Some(seed) => seed,
         // Six digits: short enough to be typed again.
@@ -95,18 +95,18 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
             drawn.map_err(CommandError::internal("draw a seed"))? % 1_000_000
         }
     };
-    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut order = Order::new(OrderConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
         random: args.random,
         seed,
         thorough: args.thorough,
-        state: !args.search.no_state,
+        state: !args.no_state,
         fresh_by: settings.fresh_by.value,
     });
     let facts = ReportFacts { seed: Some(seed), ..ReportFacts::search("order") };
-    let search = Search { facts, output: &args.search.output, seconds, by_change: false, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: false, settings, context };
     search.run(
         &mut order,
         |order| order.unmatched_names(),
@@ -140,14 +140,15 @@ impl Search<'_> {
             let able = unflake_runners::names_with(Capabilities::controls_order, "and");
             let name = self.facts.name;
             let what = format!("unflake {name} works with {able} only, for now");
-            return Err(CommandError::usage(what)
-                .hint("tests of other runners can be run under stress: `unflake run --stress`"));
+            return Err(
+                CommandError::usage(what).hint("tests of other runners can be run under stress: `unflake stress`")
+            );
         }
         let run = TechniqueRun::with_files(self.context, self.settings, launch, self.output)?;
         let mut done = run.run(technique)?;
         let unmatched = if done.record.listed && !self.by_change { unmatched(technique) } else { Vec::new() };
         if let Some(name) = unmatched.first() {
-            return Err(CommandError::unknown_test(name));
+            return Err(CommandError::unknown_test(name, done.record.test_names()));
         }
         let conclusion = conclude(&done.record);
         done.finish(&conclusion);

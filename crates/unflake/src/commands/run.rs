@@ -1,18 +1,15 @@
 //! `unflake run`: runs the suite, reruns failures, and classifies each as real or flaky.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
 use unflake_report as report;
-use unflake_techniques::{
-    AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique,
-};
+use unflake_techniques::{AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs};
 
 use crate::args::run::RunArgs;
 use crate::commands::filter::command;
 use crate::commands::quarantine::command::Quarantine;
-use crate::config::settings::{self, FlakyResult, SettingSource, Settings};
+use crate::config::settings::{FlakyResult, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
@@ -21,37 +18,20 @@ use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
 use crate::technique_run::{ReportFacts, TechniqueRun};
 
-/// Environments per core that run at the same time under stress.
-const STRESS_PER_CORE: usize = 4;
-const STRESS_TIME: Duration = Duration::from_secs(60);
-
 pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     let here = &context.here;
     let mut launch = launch(settings);
-    let compares = settings.granularity.value.is_some() && !args.stress;
+    let compares = settings.granularity.value.is_some();
     let compare = if compares { ComparisonBase::new(settings, here)? } else { None };
     let no_repository = compares && compare.is_none();
-    // Under stress the user looks for failures: each flaky one counts.
-    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
+    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail;
     let quarantine = Quarantine::of(here)?;
     let gates = |record: &Gathered, finding: &Finding| {
         (finding.is_real() || flaky_gates && finding.is_flaky()) && !quarantine.excuses(record, finding)
     };
-    let mut technique: Box<dyn Technique> = if args.stress {
-        if settings.jobs.from == SettingSource::Default {
-            launch.jobs *= STRESS_PER_CORE;
-        }
-        Box::new(Stress::new(StressConfig {
-            seconds: settings::time(args.stress_for.as_deref(), STRESS_TIME)?,
-            times: args.times,
-            copies: launch.jobs as u32,
-            fresh_by: settings.fresh_by.value,
-        }))
-    } else {
-        let never = NeverExcuse::new(&settings.never_excuse.value)?;
-        Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
-    };
+    let never = NeverExcuse::new(&settings.never_excuse.value)?;
+    let mut ladder = Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out());
     let mut filter = match &args.filter {
         Some(file) => {
             launch = command::watching(launch);
@@ -60,16 +40,15 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
         }
         None => None,
     };
-    let jobs = launch.jobs;
     let run = TechniqueRun {
         compare,
         gates: Box::new(gates),
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
-    let mut done = run.run_under(technique.as_mut(), policy)?;
+    let mut done = run.run_under(&mut ladder, policy)?;
     done.record.apart = quarantine.set_apart(&done.record);
-    let conclusion = conclude(&done.record, gates, args.stress);
+    let conclusion = conclude(&done.record, gates, ", and --flaky-result is fail");
     done.finish(&conclusion);
     let notes = &mut done.record.notes;
     notes.extend(filter.iter().flat_map(AssertionFilter::notes));
@@ -77,9 +56,6 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
         let note = "whether a change can have caused the failures was not looked at: this is not a git repository";
         notes.push(note.to_owned());
-    }
-    if args.stress {
-        notes.push(format!("{} attempts were made, up to {jobs} at once", done.record.attempts.len()));
     }
     let facts =
         ReportFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
@@ -103,8 +79,12 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
 }
 
 /// Real failures come before everything but an interruption; flaky ones after everything that kept
-/// tests from running.
-fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> Conclusion {
+/// tests from running. `flaky_counts` says why flaky failures count where they do.
+pub(crate) fn conclude(
+    record: &Gathered,
+    gates: impl Fn(&Gathered, &Finding) -> bool,
+    flaky_counts: &str,
+) -> Conclusion {
     let gating = || record.findings.iter().filter(|finding| gates(record, finding));
     let (real, gating) = (gating().filter(|finding| finding.is_real()).count(), gating().count());
     let failures = |count: usize, kind: &str| match count {
@@ -133,8 +113,7 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
         return Exit::NoTests.because("no tests were found");
     }
     if gating > 0 {
-        let why = if stress { " under stress" } else { ", and --flaky-result is fail" };
-        return Exit::RealFailures.because(failures(gating, "flaky") + why);
+        return Exit::RealFailures.because(failures(gating, "flaky") + flaky_counts);
     }
     if !record.left.is_empty() {
         return Exit::Incomplete.because(format!("{} tests did not run", record.left.len()));

@@ -20,8 +20,6 @@ use crate::technique_run::TechniqueRun;
 
 /// Further steps of a thread are counted, not shown.
 const MOST_STEPS: usize = 100_000;
-/// The number of matching tests that an error names.
-const NAMED: usize = 10;
 
 /// The trace of an attempt, read before its files are removed.
 #[derive(Default)]
@@ -66,7 +64,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
         return Ok(Exit::Interrupted);
     }
     if once.matching.len() != 1 {
-        return Err(not_one(&args.test, &once.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = once.matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&args.test, &matching, record.test_names()));
     }
     done.finish(&Exit::Success.because("the test was traced"));
     let traced = done.record.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());
@@ -82,19 +81,6 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
         }
     })?;
     Ok(if attempt.outcome.is_failure() { Exit::RealFailures } else { Exit::Success })
-}
-
-/// The error where a name does not match exactly one test.
-pub(crate) fn not_one(wanted: &str, matching: &[&str]) -> CommandError {
-    if matching.is_empty() {
-        let hint = "a part of its name is enough, if no other test has it";
-        return CommandError::usage(format!("no test has `{wanted}` in its name")).hint(hint);
-    }
-    let mut what = format!("{} tests have `{wanted}` in their names; name one:", matching.len());
-    for name in matching.iter().take(NAMED) {
-        what.push_str(&format!("\n    {}", report::one_line(name)));
-    }
-    CommandError::usage(what)
 }
 
 fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {

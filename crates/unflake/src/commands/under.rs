@@ -5,14 +5,18 @@ use std::io::{self, Write};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use unflake_model::{Factor, FactorKind};
 use unflake_report::plain;
-use unflake_worlds::{World, WorldError, WorldRun, run as run_under};
+use unflake_worlds::{World, WorldRun, run as run_under};
 
+use crate::args::ColorChoice;
 use crate::args::under::UnderArgs;
-use crate::exit::Exit;
+use crate::error::CommandError;
 
 /// The factors that were typed: `--date 2027-01-30 --load 2`.
 #[derive(Debug, Default)]
 pub(crate) struct FactorArgs(Vec<Factor>);
+
+/// The longest help text of one line.
+const SHORT: usize = 65;
 
 /// A single command has neither an order of tests nor copies of itself.
 fn of_a_process(kind: &FactorKind) -> bool {
@@ -24,8 +28,9 @@ impl Args for FactorArgs {
         let flag = |kind: FactorKind| {
             Arg::new(kind.word())
                 .long(kind.word())
-                .value_name("SETTING")
-                .help(format!("{}: {}", kind.title(), kind.settings()))
+                .value_name("VALUE")
+                .help(short_help(&kind))
+                .long_help(format!("{}: {}", kind.title(), kind.settings()))
                 .help_heading("Factors")
                 .allow_hyphen_values(true)
                 .action(ArgAction::Append)
@@ -51,12 +56,23 @@ impl FromArgMatches for FactorArgs {
     }
 }
 
+/// What the factor is, and as many of its values as fit in a line.
+fn short_help(kind: &FactorKind) -> String {
+    let text = format!("{}: {}", kind.title(), kind.settings());
+    let ends = text.match_indices(", ").chain(text.match_indices("; ")).map(|(at, _)| at).chain([text.len()]);
+    let fitting = ends.filter(|end| text[..*end].chars().count() <= SHORT).max();
+    text[..fitting.unwrap_or(text.len())].to_owned()
+}
+
 /// The exit code: that of the command, where it could be started.
-pub(crate) fn run(args: &UnderArgs) -> u8 {
+pub(crate) fn run(args: &UnderArgs, color: ColorChoice) -> u8 {
     let factors = &args.factors.0;
     let under = match World::new(factors) {
         Ok(under) => under,
-        Err(cannot) => return refuse(&cannot, Exit::Usage),
+        Err(cannot) => {
+            let error = CommandError::usage(cannot.to_string()).hint("`unflake under --help` lists the factors");
+            return fail(&error, color);
+        }
     };
     if !args.quiet {
         say(&format!("running under {}", told(under.factors())));
@@ -67,13 +83,13 @@ pub(crate) fn run(args: &UnderArgs) -> u8 {
             say_what_was_missed(&ended, &by_shim);
             ended.code
         }
-        Err(cannot) => refuse(&cannot, Exit::Runner),
+        Err(cannot) => fail(&CommandError::runner(cannot.to_string()), color),
     }
 }
 
-fn refuse(cannot: &WorldError, exit: Exit) -> u8 {
-    say(&cannot.to_string());
-    exit.code()
+fn fail(error: &CommandError, color: ColorChoice) -> u8 {
+    error.print(color);
+    error.exit.code()
 }
 
 fn say(text: &str) {

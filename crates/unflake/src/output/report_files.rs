@@ -25,9 +25,9 @@ pub(crate) struct ReportFiles {
 enum ReportFormat {
     Json,
     Junit,
-    Annotations,
+    Github,
     Markdown,
-    CodeQuality,
+    Gitlab,
 }
 
 impl ReportFormat {
@@ -35,9 +35,9 @@ impl ReportFormat {
         match self {
             Self::Json => "write the JSON file",
             Self::Junit => "write the JUnit file",
-            Self::Annotations => "write the annotations",
+            Self::Github => "write the annotations",
             Self::Markdown => "write the Markdown",
-            Self::CodeQuality => "write the code quality report",
+            Self::Gitlab => "write the code quality report",
         }
     }
 
@@ -45,9 +45,9 @@ impl ReportFormat {
         match self {
             Self::Json => report::json(run, name, out),
             Self::Junit => report::junit(run, out),
-            Self::Annotations => report::annotations(run, out),
+            Self::Github => report::annotations(run, out),
             Self::Markdown => report::markdown(run, out),
-            Self::CodeQuality => report::code_quality(run, out),
+            Self::Gitlab => report::code_quality(run, out),
         }
     }
 }
@@ -66,16 +66,16 @@ impl ReportFiles {
         let wanted = [
             (ReportFormat::Json, &args.json),
             (ReportFormat::Junit, &args.junit),
-            (ReportFormat::Annotations, &args.annotations),
+            (ReportFormat::Github, &args.github),
             (ReportFormat::Markdown, &args.markdown),
-            (ReportFormat::CodeQuality, &args.code_quality),
+            (ReportFormat::Gitlab, &args.gitlab),
         ];
         let mut opened_files = Self::default();
         for (format, path) in wanted {
             let Some(path) = path else { continue };
             let file: Box<dyn Write> = if path.as_os_str() == "-" {
                 // GitHub reads annotations from the log that people read.
-                opened_files.stdout_taken |= format != ReportFormat::Annotations;
+                opened_files.stdout_taken |= format != ReportFormat::Github;
                 Box::new(BufWriter::new(io::stdout()))
             } else {
                 // Other steps of a job write into the same summary.

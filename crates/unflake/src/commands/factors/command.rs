@@ -15,7 +15,6 @@ use crate::args::factors::FactorsArgs;
 use crate::commands::factors::experiment_plan::{self, Plan};
 use crate::commands::factors::repro_commands::{Commands, clock, commands};
 use crate::commands::locate::command::{flaky_lately, page_of, shown};
-use crate::commands::trace::not_one;
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -61,7 +60,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         plan: singles,
         mixes,
         untried,
-        runs: args.runs,
+        runs: args.max_runs,
         seconds,
         fresh_by: settings.fresh_by.value,
         known,
@@ -74,7 +73,8 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let matching = &experiment.matching;
     if gathered.listed && gathered.problems.is_empty() && (matching.len() != 1 && !args.together || matching.is_empty())
     {
-        return Err(not_one(&name, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&name, &matching, gathered.test_names()));
     }
     if resumed > 0 {
         gathered.notes.push(format!("{resumed} of the runs are those of the experiment that was stopped"));

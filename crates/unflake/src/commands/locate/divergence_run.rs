@@ -1,5 +1,5 @@
-//! Traces many runs of a test and compares them: the search behind `unflake locate` and `unflake
-//! prepare`.
+//! Traces many runs of a test and compares them: the search behind `unflake locate`, for one
+//! test and for all.
 
 use std::env;
 use std::time::Instant;
@@ -10,7 +10,6 @@ use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
 
-use crate::commands::trace::not_one;
 use crate::config::project;
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
@@ -80,7 +79,8 @@ pub(crate) fn search(
     };
     let mut done = run.run(&mut locate)?;
     if done.record.listed && done.record.problems.is_empty() && locate.matching.len() != 1 {
-        return Err(not_one(&wanted.test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = locate.matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&wanted.test, &matching, done.record.test_names()));
     }
     let conclusion = conclude(&done.record, locate.counts());
     done.history.finish(conclusion.exit.code());
@@ -141,7 +141,7 @@ fn conclude(record: &Gathered, counts: LocateCounts) -> Conclusion {
         (0, 0) if skipped > 0 => Exit::Success.because("the test is skipped"),
         (0, 0) => Exit::Runner.because("the test could not be run"),
         (_, 0) => Exit::Success.because(format!(
-            "passed in all {runs} runs: nothing to compare (more runs: --most; if it fails after other tests: unflake order)"
+            "passed in all {runs} runs: nothing to compare (more runs: --max-runs; if it fails after other tests: unflake order)"
         )),
         (0, _) => Exit::RealFailures.because(format!(
             "failed in all {runs} runs, alone and traced: nothing to compare (if it passes untraced, try --lines-only)"
