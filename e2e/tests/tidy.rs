@@ -154,10 +154,10 @@ fn every_variable_is_documented() {
     let missing: Vec<_> = names.difference(&known).filter(|name| !name.starts_with(OF_ONE_TEST)).collect();
     assert!(missing.is_empty(), "neither the README nor docs/ nor CONTRIBUTING.md knows {missing:?}");
 
-    let settings = read(&repository().join("crates/unflake/src/config/settings.rs"));
-    let list = settings.split("const NAMES").nth(1).and_then(|rest| rest.split("];").next()).unwrap();
-    for name in matches(list, r#""[a-z-]+""#) {
-        let name = name.trim_matches('"');
+    let settings = matches(&read(&repository().join("crates/unflake/src/config/keys.rs")), r#"name: "[a-z-]+""#);
+    assert!(settings.len() > 10, "{settings:?}");
+    for name in settings {
+        let name = name.trim_start_matches("name: ").trim_matches('"');
         let variable = format!("UNFLAKE_{}", name.replace('-', "_").to_uppercase());
         assert!(documents.contains(&format!("`{name}`")) && documents.contains(&variable), "{name} is not documented");
     }

@@ -56,7 +56,7 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
     headline(term, divergence)?;
     if let Some(feedback) = located.feedback {
         let entries = format!(
-            "{}; this is the short form (`unflake answer {} useful` takes it back)",
+            "{}; this is the short form (`unflake report feedback {} useful` takes it back)",
             format::feedback_text(feedback),
             format::short(&located.finding.id())
         );

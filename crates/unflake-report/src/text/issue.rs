@@ -149,13 +149,13 @@ fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFind
     }
     let name = quote(test.test.as_str());
     let _ = writeln!(text, "- {} says where it starts", code(&format!("unflake locate {name}")));
-    let _ = writeln!(text, "- {} lists its runs", code(&format!("unflake history {name}")));
+    let _ = writeln!(text, "- {} lists its runs", code(&format!("unflake history show {name}")));
     if let Some(page) = best.and_then(|known| known.page.as_deref()) {
         let _ = writeln!(text, "- full report: {}", code(page));
     }
     if let Some(known) = best {
         let id = format::short(&known.finding.id()).to_owned();
-        let _ = writeln!(text, "- of no use? `unflake answer {id} not-useful`");
+        let _ = writeln!(text, "- of no use? `unflake report feedback {id} not-useful`");
     }
 }
 

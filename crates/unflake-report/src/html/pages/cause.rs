@@ -104,7 +104,7 @@ impl CauseSummary {
                     (first_line(&start.sentence, 200))
                 },
                 (_, ScoreState::Broken) => {
-                    "mend it: this is no flakiness. " (command("history")) " says since when."
+                    "mend it: this is no flakiness. " (command("history show")) " says since when."
                 },
                 _ if self.test_count > 2 => {
                     "look at what these tests share; then let one of them be looked into: " (command("locate"))
