@@ -130,8 +130,34 @@ fn config_prints_values_and_sources() {
     let sandbox = shop().file("pyproject.toml", "[tool.unflake]\nimmediate = 3\njobs = 7\n");
     let call = sandbox.unflake(["config"]).env("UNFLAKE_AT_END", "5").env("UNFLAKE_FRSH", "2");
     let result = call.finish().expect_exit(0);
-    assert_snapshot!(reported(&sandbox, &result), @"");
-    assert_snapshot!(result.stderr, @"");
+    // The width of a column depends on the path of the project.
+    let columns = regex_lite::Regex::new("  +").unwrap();
+    assert_snapshot!(columns.replace_all(&reported(&sandbox, &result), "  "), @r#"
+    command  ["pytest"]  guessed: this looks like a pytest project
+    immediate  3  [PLACE]/project/pyproject.toml
+    at-end  5  variable UNFLAKE_AT_END
+    fresh  1  default
+    fresh-by  fork  default
+    too-many  1  default
+    flaky-result  pass  default
+    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
+      default
+    base  default
+    granularity  file  default
+    verify-base  needed  default
+    jobs  7  [PLACE]/project/pyproject.toml
+    timeout  900s  default
+    output-limit  65536  default
+    results  default
+    one-test  default
+    classpath-file  default
+    test-classes  []  default
+    store  [PLACE]/project/.unflake  default
+    "#);
+    assert_snapshot!(result.stderr, @"
+    warning: UNFLAKE_FRSH is not a setting of unflake
+    hint: did you mean `UNFLAKE_FRESH`?
+    ");
     let json = sandbox.unflake(["config", "--json", "-"]).finish().expect_exit(0).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let jobs = json["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "jobs").unwrap();
@@ -205,7 +231,34 @@ fn the_demo_shows_every_verdict() {
 fn help_lists_commands_in_groups() {
     let sandbox = Sandbox::new();
     let help = sandbox.unflake(["-h"]).finish().expect_exit(0).stdout;
-    assert_snapshot!(help, @"");
+    assert_snapshot!(help, @"
+    Find flaky tests and their root causes
+
+    Usage: unflake [OPTIONS] <COMMAND>
+
+    Everyday    run          Run the tests and classify each failure as real or flaky
+                affected     List the tests that your change can affect
+    Techniques  nio          Find non-idempotent tests and the state they leak
+                order        Find order-dependent tests, their polluters and the leaked state
+                locate       Find the line where failing runs of a test leave the passing ones
+                factors      Find the condition that makes a test fail: date, seed, load, …
+                measure      Measure how much runs differ, of passing tests too
+                stress       Run every test again and again, beside copies of itself
+                filter       Find assertions that vary without a change, and let them fail
+    History     history      Show, import, score and copy test results
+                quarantine   Quarantine known failures, with an owner and an expiry date
+                serve        Show the history as web pages on this machine
+                report       Write reports: HTML, a review comment, an issue
+    Tools       under        Run a command under chosen factors: another date, busy cores, …
+                trace        Print the lines that one run of a test executes
+                doctor       Check the installation, the project and its test command
+                config       Print the effective configuration and its sources
+                demo         Show unflake on a sample project
+                completions  Print a completion script for bash, zsh or fish
+                man          Print or write manual pages
+
+    `unflake COMMAND -h` lists the options of a command, `--help` explains them.
+    ");
     let long = sandbox.unflake(["--help"]).finish().expect_exit(0).stdout;
     assert!(long.contains("70  internal error") && long.contains("unflake demo\n"), "{long}");
     assert_eq!(sandbox.unflake([] as [&str; 0]).finish().expect_exit(2).stderr, help);
@@ -215,18 +268,47 @@ fn help_lists_commands_in_groups() {
 fn mistakes_in_the_command_line_get_a_hint() {
     let sandbox = shop();
     let said = |words: &[&str]| sandbox.unflake(words).finish().expect_exit(2).stderr;
-    let mistakes: [&[&str]; 8] = [
+    let mistakes: [&[&str]; 9] = [
         &["rnu"],
+        &["score"],
         &["run", "--frehs", "2"],
         &["run", "pytest", "tests/"],
         &["pytest", "-q"],
         &["order", "pytest", "tests/"],
         &["locate", "test_two", "python", "-m", "pytest"],
         &["run", "--json"],
-        &["trace", "test_tow", "--", "pytest"],
+        &["measure", "test_tow", "--quiet", "--", "pytest"],
     ];
     let said: String = mistakes.iter().map(|words| format!("$ unflake {}\n{}", words.join(" "), said(words))).collect();
-    assert_snapshot!(said, @"");
+    assert_snapshot!(said, @"
+    $ unflake rnu
+    error: unrecognized subcommand 'rnu'
+    hint: did you mean `run`?
+    $ unflake score
+    error: unrecognized subcommand 'score'
+    hint: did you mean `history score`?
+    $ unflake run --frehs 2
+    error: unexpected argument '--frehs' found
+    hint: did you mean `--fresh`?
+    $ unflake run pytest tests/
+    error: unexpected argument 'pytest' found
+    hint: give your test command after two dashes: `unflake run -- pytest tests/`
+    $ unflake pytest -q
+    error: unrecognized subcommand 'pytest'
+    hint: give your test command after two dashes: `unflake run -- pytest -q`
+    $ unflake order pytest tests/
+    error: `pytest tests/` is a test command and not the name of a test
+    hint: give your test command after two dashes: `unflake order -- pytest tests/`
+    $ unflake locate test_two python -m pytest
+    error: unexpected argument 'python' found
+    hint: give your test command after two dashes: `unflake locate test_two -- python -m pytest`
+    $ unflake run --json
+    error: a value is required for '--json <FILE>' but none was supplied
+    hint: `unflake run -h` lists what it takes
+    $ unflake measure test_tow --quiet -- pytest
+    error: no test has `test_tow` in its name
+    hint: did you mean `tests/test_shop.py::test_two`?
+    ");
 }
 
 #[test]

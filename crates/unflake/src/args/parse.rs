@@ -10,6 +10,7 @@ use crate::args::command_groups::command_line;
 use crate::args::{Cli, ColorChoice};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::suggest;
 
 /// The arguments of this process. Where there is nothing to run, prints what there is to say and
 /// returns the exit code.
@@ -47,20 +48,33 @@ fn from_parser(error: &clap::Error, command: &Command, words: &[String]) -> Comm
     // Below an empty line: tips and the usage.
     let message = message.split("\n\n").next().unwrap_or(message).trim_end();
     let (leaf, depth) = leaf(command, words);
-    let hint = forgotten_dashes(error, leaf, depth, words).or_else(|| similar(error));
+    let hint = forgotten_dashes(error, leaf, depth, words).or_else(|| similar(error, leaf));
     let path = words[1..depth].join(" ");
     let call = if path.is_empty() { "unflake".to_owned() } else { format!("unflake {path}") };
     CommandError::usage(message).hint(hint.unwrap_or_else(|| format!("`{call} -h` lists what it takes")))
 }
 
-/// What the parser suggests instead of an unknown name.
-fn similar(error: &clap::Error) -> Option<String> {
-    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+/// What may be meant instead of an unknown name.
+fn similar(error: &clap::Error, leaf: &Command) -> Option<String> {
+    if let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) {
+        return similar_command(unknown, leaf);
+    }
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
     kinds.into_iter().find_map(|kind| match error.get(kind)? {
         ContextValue::String(name) => Some(format!("did you mean `{name}`?")),
         ContextValue::Strings(names) => Some(format!("did you mean `{}`?", names.first()?)),
         _ => None,
     })
+}
+
+/// A command of a group with just that name, or one with a similar name.
+fn similar_command(unknown: &str, leaf: &Command) -> Option<String> {
+    let visible = || leaf.get_subcommands().filter(|one| !one.is_hide_set());
+    let below = visible().find(|group| group.find_subcommand(unknown).is_some());
+    match below {
+        Some(group) => Some(format!("did you mean `{} {unknown}`?", group.get_name())),
+        None => suggest::did_you_mean(unknown, visible().map(Command::get_name)),
+    }
 }
 
 /// The command that was called, and the number of words that name it.

@@ -92,7 +92,7 @@ fn a_password_never_appears_in_output() {
             &["history", "show"],
             &["config"],
             &["doctor"],
-            &["quarantine"],
+            &["quarantine", "list"],
             &["history", "copy", ".unflake", address],
             &["history", "copy", address, "copy"],
         ];
