@@ -43,12 +43,25 @@ impl CommandError {
 
     /// For `map_err`: `doing` completes the sentence "could not …".
     pub(crate) fn internal(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::new(Exit::Internal, format!("could not {doing}: {error}"))
+        move |error| {
+            let message = format!("could not {doing}: {error}");
+            Self::new(Exit::Internal, message).hint("`-vv` logs what unflake did before")
+        }
     }
 
     /// For `map_err`: a file that the user named.
     pub(crate) fn cannot_write(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::usage(format!("{} cannot be written: {error}", path.display()))
+        move |error| {
+            Self::usage(format!("{} cannot be written: {error}", path.display()))
+                .hint("check that its directory exists and that you may write there")
+        }
+    }
+
+    /// A value of an option that is not one of those that exist.
+    pub(crate) fn unknown_value(option: &str, value: &str, known: &[&str]) -> Self {
+        let hint = suggest::did_you_mean(value, known.iter().copied());
+        Self::usage(format!("{option}: there is no `{value}`"))
+            .hint(hint.unwrap_or_else(|| format!("choose from {}", known.join(", "))))
     }
 
     /// A name that matches none of the known tests.

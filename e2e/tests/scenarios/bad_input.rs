@@ -252,9 +252,15 @@ fn invalid_values_of_settings() {
 fn a_report_path_without_its_directory() {
     let sandbox = Sandbox::with_tests("open('ran', 'w').write('yes')\n");
     let result = sandbox.unflake(["run", "--json", "no/such/dir/a.json", "--", "pytest"]).finish().expect_exit(2);
-    assert_snapshot!(reported(&sandbox, &result), @"error: no/such/dir/a.json cannot be written: No such file or directory (os error 2)");
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: no/such/dir/a.json cannot be written: No such file or directory (os error 2)
+    hint: check that its directory exists and that you may write there
+    ");
     let result = sandbox.unflake(["run", "--junit", "no/such/dir/a.xml", "--", "pytest"]).finish().expect_exit(2);
-    assert_snapshot!(reported(&sandbox, &result), @"error: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)");
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)
+    hint: check that its directory exists and that you may write there
+    ");
     assert!(!sandbox.project().join("ran").exists(), "reported before anything runs");
 }
 

@@ -36,7 +36,11 @@ fn an_interrupted_experiment_resumes() {
 fn unknown_factors_and_experiments_are_rejected() {
     let sandbox = Sandbox::with_tests("def test_a(): pass");
     let result = sandbox.unflake(["factors", "test_a", "--factor", "weather", "--", "pytest"]).finish().expect_exit(2);
-    assert!(result.stderr.contains("`weather` is no factor; there are date, speed,"), "{}", result.stderr);
+    assert!(
+        result.stderr.contains("--factor: there is no `weather`\nhint: choose from date, speed,"),
+        "{}",
+        result.stderr
+    );
     let result = sandbox.unflake(["factors", "test_a", "--resume", "--", "pytest"]).finish().expect_exit(2);
     assert!(result.stderr.contains("no experiment with `test_a` and this command was stopped"), "{}", result.stderr);
 }

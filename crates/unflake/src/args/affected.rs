@@ -31,6 +31,9 @@ pub(crate) struct AffectedArgs {
 
 impl UsesSettings for AffectedArgs {
     const SETTINGS: &'static [SettingGroup] = &[CHANGE, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+    /// Without it no test runs.
+    const REQUIRED: &'static [(&'static str, &'static str)] =
+        &[("jobs", "learn"), ("timeout", "learn"), ("output-limit", "learn")];
 }
 
 fn after_help() -> String {

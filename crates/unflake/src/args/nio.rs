@@ -31,7 +31,7 @@ pub(crate) struct NioArgs {
     pub(crate) mode: NioModeArg,
 
     /// Search only tests that are new or changed against the base
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tests")]
     pub(crate) changed: bool,
 
     /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
@@ -54,6 +54,7 @@ pub(crate) struct NioArgs {
 
 impl UsesSettings for NioArgs {
     const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, BASE, JOBS, ATTEMPT, CLASS_PATH, STORE];
+    const REQUIRED: &'static [(&'static str, &'static str)] = &[("base", "changed")];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]

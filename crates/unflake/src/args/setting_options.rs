@@ -31,6 +31,8 @@ pub(super) const STORE: SettingGroup = &["store"];
 /// A command with options for settings.
 pub(crate) trait UsesSettings {
     const SETTINGS: &'static [SettingGroup];
+    /// Settings whose option has no effect without another option, and that option.
+    const REQUIRED: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// Settings that were typed, by name.
@@ -71,7 +73,9 @@ impl<C> fmt::Debug for SettingOptions<C> {
 
 impl<C: UsesSettings> Args for SettingOptions<C> {
     fn augment_args(command: Command) -> Command {
-        Self::keys().fold(command, |command, key| command.arg(option(key)))
+        let required =
+            |key: &'static SettingKey| C::REQUIRED.iter().filter(|(name, _)| *name == key.name).map(|(_, by)| *by);
+        Self::keys().fold(command, |command, key| command.arg(required(key).fold(option(key), Arg::requires)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

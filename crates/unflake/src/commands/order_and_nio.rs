@@ -27,11 +27,9 @@ const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
-    let only = match (args.changed, args.tests.is_empty()) {
-        (true, false) => return Err(CommandError::usage("--changed chooses the tests; name none beside it")),
-        (true, true) => Some(changed_tests(settings, &context.here)?),
-        (false, false) => Some(args.tests),
-        (false, true) => None,
+    let only = match args.changed {
+        true => Some(changed_tests(settings, &context.here)?),
+        false => (!args.tests.is_empty()).then_some(args.tests),
     };
     if only.as_ref().is_some_and(Vec::is_empty) {
         println!("  no test is new or changed against the base");
@@ -200,7 +198,7 @@ fn class_of(test: &str) -> &str {
 /// Names, or parts of names, of the tests that are new or changed against the base.
 fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, CommandError> {
     let Some(compare) = ComparisonBase::new(settings, here)? else {
-        return Err(CommandError::usage("--changed: this is not a git repository"));
+        return Err(CommandError::usage("--changed: this is not a git repository").hint("name the tests instead"));
     };
     let repository = compare.repository().map_err(CommandError::usage)?;
     let with_option = |error: unflake_git::GitError| CommandError::usage(format!("--changed: {error}"));

@@ -45,8 +45,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     let settings = &context.test_settings(args.settings, args.command)?;
     if settings.results.value.is_some() {
         let able = unflake_runners::names_with(|runner| runner.trace, "or");
-        let what = format!("what a runner only writes results of cannot be traced: use {able}");
-        return Err(CommandError::usage(what));
+        return Err(CommandError::usage("tests that are known by their result files only cannot be traced")
+            .hint(format!("use {able}")));
     }
     let launch = Launch { traced: Some(Tracing::Lines), ..launch(settings) };
     let mut once = SingleRun::new(&args.test);

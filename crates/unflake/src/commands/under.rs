@@ -83,7 +83,10 @@ pub(crate) fn run(args: &UnderArgs, color: ColorChoice) -> u8 {
             say_what_was_missed(&ended, &by_shim);
             ended.code
         }
-        Err(cannot) => fail(&CommandError::runner(cannot.to_string()), color),
+        Err(cannot) => fail(
+            &CommandError::runner(cannot.to_string()).hint("check that the program exists and is executable"),
+            color,
+        ),
     }
 }
 

@@ -374,7 +374,9 @@ fn flaky_result(text: &str) -> Result<FlakyResult, String> {
 pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, CommandError> {
     let time = match typed {
         None => Some(default),
-        Some(text) => duration(text).map_err(|why| CommandError::usage(format!("--for: `{text}` is not {why}")))?,
+        Some(text) => duration(text).map_err(|wanted| {
+            CommandError::usage(format!("--for: `{text}` is not a time")).hint(format!("give {wanted}"))
+        })?,
     };
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }

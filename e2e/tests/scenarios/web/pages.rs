@@ -182,8 +182,8 @@ fn the_html_report_is_self_contained() {
     }
     let printed = sandbox.unflake(["report", "html", "-"]).finish().expect_exit(0).stdout;
     assert!(printed.starts_with("<!DOCTYPE html>") && printed.contains("test_retry"));
-    let nowhere = sandbox.unflake(["report", "html", "no/such/place.html"]).finish();
-    assert!(nowhere.stderr.contains("could not write the report"), "{}", nowhere.stderr);
+    let nowhere = sandbox.unflake(["report", "html", "no/such/place.html"]).finish().expect_exit(2);
+    assert!(nowhere.stderr.contains("no/such/place.html cannot be written"), "{}", nowhere.stderr);
 }
 
 #[test]

@@ -124,8 +124,8 @@ fn told<'a>(gathered: &'a Gathered, commands: &'a Commands, page: Option<&'a str
 fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
     let layer = |word: &String| {
         let others = Layer::ALL.into_iter().filter(|layer| *layer != Layer::Verdict);
-        let all = || others.clone().map(Layer::word).collect::<Vec<_>>().join(", ");
-        let no = || CommandError::usage(format!("--layer: there is no layer `{word}`: {}", all()));
+        let words: Vec<&str> = others.clone().map(Layer::word).collect();
+        let no = || CommandError::unknown_value("--layer", word, &words);
         others.clone().find(|layer| layer.word() == word).ok_or_else(no)
     };
     words.iter().map(layer).collect()
@@ -133,9 +133,8 @@ fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
 
 fn kinds(words: &[String]) -> Result<Vec<FactorKind>, CommandError> {
     let kind = |word: &String| {
-        let all = || FactorKind::all().into_iter().map(FactorKind::word).collect::<Vec<_>>().join(", ");
-        let no = || CommandError::usage(format!("--factor: `{word}` is no factor; there are {}", all()));
-        FactorKind::from_word(word).ok_or_else(no)
+        let words = || FactorKind::all().into_iter().map(FactorKind::word).collect::<Vec<_>>();
+        FactorKind::from_word(word).ok_or_else(|| CommandError::unknown_value("--factor", word, &words()))
     };
     words.iter().map(kind).collect()
 }

@@ -38,6 +38,8 @@ pub(crate) fn run(args: &HistoryCopyArgs, context: &Context) -> Result<Exit, Com
 /// The error does not repeat an address: it may contain a password.
 fn location(which: &str, text: &str, here: &Path) -> Result<StoreLocation, CommandError> {
     let beside = project::find(here).join(".unflake");
-    StoreLocation::parse(text, &beside, &|name| env::var(name).ok())
-        .map_err(|why| CommandError::usage(format!("the address {which} cannot be used: {why}")))
+    StoreLocation::parse(text, &beside, &|name| env::var(name).ok()).map_err(|why| {
+        CommandError::usage(format!("the address {which} cannot be used: {why}"))
+            .hint("give a directory, or postgres://USER@HOST/DATABASE")
+    })
 }

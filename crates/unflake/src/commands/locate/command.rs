@@ -117,12 +117,12 @@ pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Resul
             .hint(format!("`{by} TEST`; a part of its name is enough"))),
         [(test, _, _)] => Ok(test.to_string()),
         tests => {
-            let mut what = format!("{} tests were flaky lately; name one:", tests.len());
+            let mut what = format!("{} tests were flaky lately:", tests.len());
             for (test, passed, failed) in tests.iter().take(NAMED) {
                 let test = report::one_line(test.as_str());
                 what.push_str(&format!("\n    {test}  (failed {failed} of {} times)", passed + failed));
             }
-            Err(CommandError::usage(what))
+            Err(CommandError::usage(what).hint(format!("`{by} TEST`")))
         }
     }
 }

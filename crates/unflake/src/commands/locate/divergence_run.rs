@@ -54,8 +54,8 @@ pub(crate) fn search(
 ) -> Result<LocateResult, CommandError> {
     if settings.results.value.is_some() {
         let able = unflake_runners::names_with(|runner| runner.trace, "or");
-        let what = format!("what a runner only writes results of cannot be traced: use {able}");
-        return Err(CommandError::usage(what));
+        return Err(CommandError::usage("tests that are known by their result files only cannot be traced")
+            .hint(format!("use {able}")));
     }
     let tracing = if wanted.lines_only { Tracing::Lines } else { Tracing::Values };
     let time = settings::engine_limit(wanted.seconds);

@@ -122,12 +122,13 @@ fn list(file: &QuarantineFile, location: &StoreLocation, context: &Context) -> R
 /// Checks what was typed, and adds the failures that the history has of the test.
 fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, CommandError> {
     if !(1..=LONGEST_DAYS).contains(&add.days) {
-        return Err(CommandError::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days)));
+        return Err(CommandError::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days))
+            .hint("give --days"));
     }
     if let Some((what, _)) =
         [("reason", &add.reason), ("owner", &add.owner)].iter().find(|(_, text)| text.trim().is_empty())
     {
-        return Err(CommandError::usage(format!("a quarantine needs its {what}")));
+        return Err(CommandError::usage(format!("a quarantine needs its {what}")).hint(format!("give --{what}")));
     }
     let today = Day::of(recorder::now());
     let test = TestId::new(&add.test);
