@@ -112,10 +112,10 @@ pub(crate) enum Command {
     /// Write reports: HTML, a review comment, an issue
     #[command(subcommand)]
     Report(report::ReportCommand),
-    /// Run the named tests, in this order, in one session of the runner
-    Replay(replay::ReplayArgs),
     /// Run a command under chosen factors: another date, busy cores, …
     Under(under::UnderArgs),
+    /// Run the named tests, in this order, in one session of the runner
+    Replay(replay::ReplayArgs),
     /// Print the lines that one run of a test executes
     Trace(trace::TraceArgs),
     /// Check the installation, the project and its test command

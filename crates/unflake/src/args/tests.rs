@@ -109,7 +109,7 @@ fn commands() -> Vec<(String, Command)> {
         }
     }
     let mut found = Vec::new();
-    unflake_model::declare_factors(unflake_runners::factors());
+    crate::commands::under::declare_all();
     let mut command = command_line().term_width(SHORT_HELP_COLUMNS);
     command.build();
     walk("unflake", &command, &mut found);
