@@ -121,8 +121,8 @@ def timed(command, **more):
 
 
 def found_by_unflake(unflake, place):
-    _, took = timed([unflake, "score"], cwd=place)
-    answer, _ = timed([unflake, "score", "--json", "-", "--all"], cwd=place)
+    _, took = timed([unflake, "history", "score"], cwd=place)
+    answer, _ = timed([unflake, "history", "score", "--json", "-", "--all"], cwd=place)
     rows = [row for row in json.loads(answer)["findings"] if row["state"] != "broken"]
     return {row["test"].rpartition("::")[2]: row for row in rows}, took
 
@@ -200,10 +200,10 @@ def main():
         size = write(reports, truths, options.runs, options.seed)
         executions = options.tests * options.runs
         print("%d executions of %d tests in %d reports, %.0f MB" % (executions, options.tests, options.runs, size / 1e6))
-        _, took = timed([unflake, "import", reports], cwd=place)
+        _, took = timed([unflake, "history", "import", reports], cwd=place)
         rates = executions / took.wall, executions / took.cpu
         print("imported in %s: %.0f test cases a second (%.0f of the processor)" % (took, *rates))
-        _, took = timed([unflake, "import", reports], cwd=place)
+        _, took = timed([unflake, "history", "import", reports], cwd=place)
         print("imported once more, which adds nothing, in %s" % took)
         store = sum(file.stat().st_size for file in (place / ".unflake").iterdir())
         print("the history is %.1f MB: %.1f bytes an execution" % (store / 1e6, store / executions))
@@ -214,7 +214,7 @@ def main():
         flaky = {name_of(at)[1] for at, truth in enumerate(truths) if truth.probability(options.runs) > 0}
         ranked = sorted(rows, key=lambda name: -rows[name]["probability"])
         print("\n| of the %d tests ranked first, so many are flaky now | precision | took |\n|---|---|---|" % len(flaky))
-        print("| unflake score | %.2f | %s |" % (precision(ranked, flaky), took))
+        print("| unflake history score | %.2f | %s |" % (precision(ranked, flaky), took))
         if not options.no_rival:
             for window, (found, rival) in found_by_rival(reports, options.runs, len(flaky)).items():
                 print("| %s, windows of %d runs | %.2f | %s |" % (RIVAL, window, precision(found, flaky), rival))

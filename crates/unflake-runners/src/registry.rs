@@ -56,6 +56,11 @@ pub fn select(command: &[String], options: &RunnerOptions) -> Selection {
     Selection { candidates: all().filter(|runner| agent(*runner).is_some()).collect() }
 }
 
+/// Whether a runner recognizes the command as its own.
+pub fn recognizes(command: &[String]) -> bool {
+    all().any(|runner| runner.recognizes(command))
+}
+
 fn agent(runner: &dyn Runner) -> Option<InjectedAgent> {
     match runner.entry() {
         AgentEntry::Injected(agent) => Some(agent),
@@ -157,9 +162,9 @@ pub fn options() -> impl Iterator<Item = &'static [RunnerOption]> {
     all().map(|runner| runner.profile().options).filter(|options| !options.is_empty())
 }
 
-/// The help text of a runner's setting.
-pub fn option_help(name: &str) -> &'static str {
-    options().flatten().find(|option| option.name == name).map_or("", |option| option.help)
+/// A runner's setting by its name.
+pub fn option(name: &str) -> Option<&'static RunnerOption> {
+    options().flatten().find(|option| option.name == name)
 }
 
 /// Globs of files that count for every test.

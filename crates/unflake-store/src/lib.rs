@@ -34,6 +34,7 @@ mod renames;
 mod report;
 mod run;
 mod schema;
+mod test_names;
 mod write;
 
 use std::cell::RefCell;
@@ -53,6 +54,7 @@ pub use read::{LearnedDependencies, StoredAttempt};
 pub use renames::TestRename;
 pub use report::{Report, ReportFacts, ReportId, ReportedExecution};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
+pub use test_names::test_names_in;
 
 /// The file name of the database within the directory of the store.
 pub const FILE: &str = "history.db";

@@ -8,7 +8,8 @@ use unflake_report::{Progress, TerminalStyle};
 use unflake_store::StoreLocation;
 
 use crate::args::ColorChoice;
-use crate::args::groups::{CommandArgs, SettingOptions, StoreArg};
+use crate::args::groups::CommandArgs;
+use crate::args::setting_options::SettingOptions;
 use crate::config::project;
 use crate::config::settings::{SettingSources, Settings};
 use crate::diagnostics;
@@ -30,7 +31,11 @@ impl Context {
 
     /// The effective settings. The test command is empty where none was given and none can be
     /// guessed.
-    pub(crate) fn settings(&self, options: SettingOptions, command: CommandArgs) -> Result<Settings, CommandError> {
+    pub(crate) fn settings<C>(
+        &self,
+        options: SettingOptions<C>,
+        command: CommandArgs,
+    ) -> Result<Settings, CommandError> {
         let project = project::find(&self.here);
         let file = project::settings_file(&project)?;
         let sources = SettingSources {
@@ -39,7 +44,7 @@ impl Context {
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
             project: &project,
         };
-        let mut settings = Settings::resolve(options, command.words, &sources)?;
+        let mut settings = Settings::resolve(options.typed, command.words, &sources)?;
         if settings.command.value.is_empty()
             && let Some(guess) = project::guess_command(&project)
         {
@@ -50,9 +55,9 @@ impl Context {
     }
 
     /// The effective settings for a command that runs tests. Fails where there is no test command.
-    pub(crate) fn test_settings(
+    pub(crate) fn test_settings<C>(
         &self,
-        options: SettingOptions,
+        options: SettingOptions<C>,
         command: CommandArgs,
     ) -> Result<Settings, CommandError> {
         let settings = self.settings(options, command)?;
@@ -61,8 +66,7 @@ impl Context {
     }
 
     /// The location of the history, for a command that runs no tests.
-    pub(crate) fn store(&self, store: StoreArg) -> Result<StoreLocation, CommandError> {
-        let options = SettingOptions { store: store.location, ..SettingOptions::default() };
+    pub(crate) fn store<C>(&self, options: SettingOptions<C>) -> Result<StoreLocation, CommandError> {
         Ok(self.settings(options, CommandArgs::default())?.store.value)
     }
 

@@ -24,7 +24,7 @@ use crate::config::settings::{Setting, Settings};
 use crate::error::CommandError;
 
 /// A filter such as `debug` or `unflake_engine=trace`.
-const VARIABLE: &str = "UNFLAKE_LOG";
+pub(crate) const VARIABLE: &str = "UNFLAKE_LOG";
 
 /// The targets of the events below.
 const SETTINGS: &str = "unflake::settings";

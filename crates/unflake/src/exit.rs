@@ -41,6 +41,20 @@ impl Exit {
         self as u8
     }
 
+    /// What the code means in general. Commands may say it more precisely.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::RealFailures => "at least one real failure",
+            Self::Usage => "the command line or the settings are wrong",
+            Self::Incomplete => "not all planned tests ran, and none that ran is a real failure",
+            Self::Runner => "the runner could not start or load its tests",
+            Self::NoTests => "no tests found",
+            Self::Internal => "internal error",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     pub(crate) fn because(self, meaning: impl Into<String>) -> Conclusion {
         Conclusion { exit: self, meaning: meaning.into() }
     }

@@ -16,37 +16,51 @@ mod project;
 mod recorders;
 mod repro_command;
 mod run_loop;
+mod suggest;
 mod technique_run;
 
+use std::env;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::{Cli, Command};
+use crate::args::{ColorChoice, Command};
 
 fn main() -> ExitCode {
     if let Some(code) = unflake_runners::run_as_shim() {
         return code;
     }
     commands::under::declare_all();
-    let cli = Cli::parse();
+    let cli = match args::parse::parse() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
     match cli.command {
         // Child processes of unflake: their standard error belongs to the test runner, so they
         // write no log.
         Command::Keep(args) => unflake_engine::supervise(&args.arguments),
         Command::Drive(args) => unflake_runners::drive(&args.option, &args.command),
+        // What it prints is read by a shell.
+        Command::Complete(_) => commands::run_to_exit(cli.command, ColorChoice::Never).into(),
         command => {
             if let Err(error) = diagnostics::init(cli.verbose) {
-                return commands::fail(&error).into();
+                error.print(cli.color);
+                return error.exit.into();
             }
+            warn_of_unknown_variables(cli.color);
             // `supervised` forks, and must do so before any thread is started.
             match &command {
-                Command::Under(args) => unflake_worlds::supervised(|| commands::under::run(args)),
+                Command::Under(args) => unflake_worlds::supervised(|| commands::under::run(args, cli.color)),
                 Command::Doctor(args) if args.factors => {
                     unflake_worlds::supervised(|| commands::run_to_exit(command, cli.color).code())
                 }
                 _ => commands::run_to_exit(command, cli.color).into(),
             }
         }
+    }
+}
+
+fn warn_of_unknown_variables(color: ColorChoice) {
+    for variable in config::variables::unknown(env::vars_os().map(|(name, _)| name)) {
+        let hint = variable.suggestion.map(|name| format!("did you mean `{name}`?"));
+        error::warn(&format!("{} is not a setting of unflake", variable.name), hint.as_deref(), color);
     }
 }

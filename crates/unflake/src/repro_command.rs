@@ -81,17 +81,22 @@ fn in_shell(words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-    use crate::args::groups::SettingOptions;
+    use crate::args::setting_options::TypedSettings;
     use crate::config::settings::SettingSources;
 
-    fn command(typed: &str, options: SettingOptions, tests: &[&str], alone: Option<&str>, runner: &str) -> String {
+    fn command(
+        typed: &str,
+        typed_settings: TypedSettings,
+        tests: &[&str],
+        alone: Option<&str>,
+        runner: &str,
+    ) -> String {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path();
         let sources = SettingSources { file: None, variable: &|_| None, cores: 1, project: here };
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let settings = Settings::resolve(options, words(typed), &sources).unwrap();
+        let settings = Settings::resolve(typed_settings, words(typed), &sources).unwrap();
         let alone = alone.map(words);
         let session = ReplayedSession {
             command: &settings.command.value,
@@ -105,7 +110,7 @@ mod tests {
     }
 
     fn of_pytest(tests: &[&str]) -> String {
-        command("pytest", SettingOptions::default(), tests, None, "pytest 8.3.4")
+        command("pytest", TypedSettings::new(), tests, None, "pytest 8.3.4")
     }
 
     #[test]
@@ -120,8 +125,7 @@ mod tests {
 
     #[test]
     fn a_driven_test_has_its_own_command_and_an_order_is_replayed() {
-        let of =
-            |tests: &[&str], runner| command("tool all", SettingOptions::default(), tests, Some("tool one"), runner);
+        let of = |tests: &[&str], runner| command("tool all", TypedSettings::new(), tests, Some("tool one"), runner);
         assert_eq!(of(&["a"], "cargo test"), "tool one");
         assert_eq!(of(&["a b", "c"], "cargo test"), "unflake replay 'a b' c -- tool all");
         assert_eq!(of(&["a"], "other"), "unflake replay a -- tool all");
@@ -130,11 +134,8 @@ mod tests {
 
     #[test]
     fn a_replay_has_the_options_of_the_user() {
-        let options = SettingOptions {
-            fresh_by: Some("process".to_owned()),
-            timeout: Some("1.5s".to_owned()),
-            ..SettingOptions::default()
-        };
+        let options = [("fresh-by", "process"), ("timeout", "1.5s")];
+        let options = options.map(|(name, value)| (name, vec![value.to_owned()])).into();
         assert_eq!(
             command("pytest", options, &["a", "a"], None, "pytest 8.3.4"),
             "unflake replay --fresh-by=process --timeout=1.5 a a -- pytest"

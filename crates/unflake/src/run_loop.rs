@@ -71,6 +71,11 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// The names of the tests that were listed.
+    pub(crate) fn test_names(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().map(|test| test.id.as_str())
+    }
+
     /// The plain runner's command for one test, if the agent provided it.
     fn command_of(&self, test: &TestId) -> Option<&[String]> {
         let found = self.tests.iter().find(|one| one.id == *test)?;

@@ -35,8 +35,8 @@ fn an_empty_directory_without_a_command() {
     let sandbox = Sandbox::new();
     let result = sandbox.run("", "").expect_exit(2);
     assert_snapshot!(reported(&sandbox, &result), @"
-    unflake: there is no test command, and none can be guessed from the files here
-      → give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`
+    error: there is no test command, and none can be guessed from the files here
+    hint: give it after two dashes: `unflake run -- pytest tests/`, `unflake run -- cargo test`
     ");
 }
 
@@ -190,13 +190,12 @@ fn a_test_file_that_cannot_be_imported() {
 fn a_configuration_file_that_cannot_be_parsed() {
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "immediate = = 2\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @r"
-    unflake: [PLACE]/project/unflake.toml cannot be read: TOML parse error at line 1, column 13
+    error: [PLACE]/project/unflake.toml cannot be read: TOML parse error at line 1, column 13
       |
     1 | immediate = = 2
       |             ^
     extra `=`, expected nothing
-
-      → `unflake settings` prints what holds and where it comes from
+    hint: `unflake config` prints the effective settings and their sources
     ");
 }
 
@@ -204,8 +203,8 @@ fn a_configuration_file_that_cannot_be_parsed() {
 fn an_unknown_setting() {
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "imediate = 2\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @"
-    unflake: [PLACE]/project/unflake.toml: there is no setting `imediate`. There are: command, immediate, at-end, fresh, fresh-by, too-many, flaky-result, never-excuse, base, granularity, verify-base, jobs, timeout, output-limit, results, one-test, classpath-file, test-classes, store
-      → `unflake settings` prints what holds and where it comes from
+    error: [PLACE]/project/unflake.toml has an unknown setting `imediate`
+    hint: did you mean `immediate`?
     ");
 }
 
@@ -213,39 +212,39 @@ fn an_unknown_setting() {
 fn invalid_values_of_settings() {
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "immediate = [1]\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @r"
-    unflake: immediate: [PLACE]/project/unflake.toml has a value of type array; a text or a number is wanted
-      → `unflake settings` prints what holds and where it comes from
+    error: immediate: [PLACE]/project/unflake.toml has a value of type array; a text or a number is wanted
+    hint: `unflake config` prints the effective settings and their sources
     ");
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "command = 'pytest'\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "").expect_exit(2)), @r"
-    unflake: command: [PLACE]/project/unflake.toml must have a list of texts here
-      → `unflake settings` prints what holds and where it comes from
+    error: command: [PLACE]/project/unflake.toml must have a list of texts here
+    hint: `unflake config` prints the effective settings and their sources
     ");
     let sandbox = Sandbox::with_tests(PASSES);
     assert_snapshot!(reported(&sandbox, &sandbox.run("--immediate=-1", "pytest").expect_exit(2)), @r"
-    unflake: immediate: `-1` (command line) is not a whole number from 0 on
-      → `unflake settings` prints what holds and where it comes from
+    error: immediate: `-1` (command line) is not a whole number from 0 on
+    hint: `unflake config` prints the effective settings and their sources
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--timeout=soon", "pytest").expect_exit(2)), @r"
-    unflake: timeout: `soon` (command line) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none
-      → `unflake settings` prints what holds and where it comes from
+    error: timeout: `soon` (command line) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none
+    hint: `unflake config` prints the effective settings and their sources
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--too-many=101", "pytest").expect_exit(2)), @r"
-    unflake: too-many: `101` (command line) is not a number from 0 to 100
-      → `unflake settings` prints what holds and where it comes from
+    error: too-many: `101` (command line) is not a number from 0 to 100
+    hint: `unflake config` prints the effective settings and their sources
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--jobs=0", "pytest").expect_exit(2)), @r"
-    unflake: jobs: `0` (command line) is not a whole number from 1 on
-      → `unflake settings` prints what holds and where it comes from
+    error: jobs: `0` (command line) is not a whole number from 1 on
+    hint: `unflake config` prints the effective settings and their sources
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--never-excuse=(", "pytest").expect_exit(2)), @r"
-    unflake: never-excuse: `(` is not a regular expression: found open group without closing ')'
-      → `unflake settings` prints what holds and where it comes from
+    error: never-excuse: `(` is not a regular expression: found open group without closing ')'
+    hint: `unflake config` prints the effective settings and their sources
     ");
     let result = sandbox.run_invocation("", "pytest").env("UNFLAKE_FLAKY_RESULT", "maybe").finish().expect_exit(2);
     assert_snapshot!(reported(&sandbox, &result), @r"
-    unflake: flaky-result: `maybe` (variable UNFLAKE_FLAKY_RESULT) is not `pass` or `fail`
-      → `unflake settings` prints what holds and where it comes from
+    error: flaky-result: `maybe` (variable UNFLAKE_FLAKY_RESULT) is not `pass` or `fail`
+    hint: `unflake config` prints the effective settings and their sources
     ");
 }
 
@@ -253,9 +252,15 @@ fn invalid_values_of_settings() {
 fn a_report_path_without_its_directory() {
     let sandbox = Sandbox::with_tests("open('ran', 'w').write('yes')\n");
     let result = sandbox.unflake(["run", "--json", "no/such/dir/a.json", "--", "pytest"]).finish().expect_exit(2);
-    assert_snapshot!(reported(&sandbox, &result), @"unflake: no/such/dir/a.json cannot be written: No such file or directory (os error 2)");
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: no/such/dir/a.json cannot be written: No such file or directory (os error 2)
+    hint: check that its directory exists and that you may write there
+    ");
     let result = sandbox.unflake(["run", "--junit", "no/such/dir/a.xml", "--", "pytest"]).finish().expect_exit(2);
-    assert_snapshot!(reported(&sandbox, &result), @"unflake: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)");
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: no/such/dir/a.xml cannot be written: No such file or directory (os error 2)
+    hint: check that its directory exists and that you may write there
+    ");
     assert!(!sandbox.project().join("ran").exists(), "reported before anything runs");
 }
 
@@ -273,7 +278,7 @@ fn a_history_of_a_newer_unflake_is_not_modified() {
     let result = sandbox.run("", "pytest").expect_exit(70);
     let version = regex_lite::Regex::new(r"up to \d+").unwrap();
     let reported = version.replace(&reported(&sandbox, &result), "up to [VERSION]").into_owned();
-    assert_snapshot!(reported, @"unflake: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to [VERSION]. Use the newer unflake, or move the file away to begin a new history.");
+    assert_snapshot!(reported, @"error: the history in [PLACE]/project/.unflake/history.db was written by a newer unflake and was left as it is. Its tables have version 99, and this unflake knows them up to [VERSION]. Use the newer unflake, or move the file away to begin a new history.");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
@@ -282,10 +287,10 @@ fn a_damaged_history_is_not_modified() {
     let sandbox =
         Sandbox::with_tests(FAILS).file(".unflake/history.db", "this is no database, and longer than a header is");
     let result = sandbox.run("", "pytest").expect_exit(70);
-    assert_snapshot!(reported(&sandbox, &result), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
     assert!(fs::read_to_string(sandbox.project().join(".unflake/history.db")).unwrap().starts_with("this is no"));
-    let result = sandbox.unflake(["history"]).finish().expect_exit(70);
-    assert_snapshot!(reported(&sandbox, &result), @"unflake: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+    let result = sandbox.unflake(["history", "show"]).finish().expect_exit(70);
+    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
 }
 
 #[test]
@@ -302,7 +307,7 @@ fn a_read_only_project_keeps_its_history_elsewhere() {
     note: whether a change can have caused the failures was not looked at: this is not a git repository
     exit 1: one real failure
     ");
-    let result = sandbox.unflake(["history", "test_b"]).finish().expect_exit(0);
+    let result = sandbox.unflake(["history", "show", "test_b"]).finish().expect_exit(0);
     assert!(result.stdout.contains("failed"), "the history is found again: {}", result.stdout);
     drop(mount);
     fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();

@@ -36,7 +36,11 @@ fn an_interrupted_experiment_resumes() {
 fn unknown_factors_and_experiments_are_rejected() {
     let sandbox = Sandbox::with_tests("def test_a(): pass");
     let result = sandbox.unflake(["factors", "test_a", "--factor", "weather", "--", "pytest"]).finish().expect_exit(2);
-    assert!(result.stderr.contains("`weather` is not a factor; use one of date, speed,"), "{}", result.stderr);
+    assert!(
+        result.stderr.contains("--factor: there is no `weather`\nhint: choose from date, speed,"),
+        "{}",
+        result.stderr
+    );
     let result = sandbox.unflake(["factors", "test_a", "--resume", "--", "pytest"]).finish().expect_exit(2);
     assert!(
         result.stderr.contains("there is no interrupted experiment with `test_a` and this command"),

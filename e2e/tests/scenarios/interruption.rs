@@ -117,7 +117,7 @@ fn killing_unflake_ends_its_processes_and_keeps_the_history() {
     assert!(result.json.is_none());
     assert_eq!(sandbox.stored_attempts(), FIRST_ATTEMPTS);
     assert_eq!(sandbox.history()[0].ended, None);
-    let reported = sandbox.unflake(["history"]).finish().expect_exit(0).stdout;
+    let reported = sandbox.unflake(["history", "show"]).finish().expect_exit(0).stdout;
     assert!(reported.contains("3 attempts  did not end"), "{reported}");
 }
 

@@ -48,14 +48,14 @@ fn a_crashed_run_counts_as_failing_with_its_trace() {
 #[test]
 fn runs_that_all_pass_or_all_fail_have_no_divergence() {
     let sandbox = Sandbox::with_tests(DIES);
-    let passed = locate(&sandbox, &["test_passes", "--runs", "5", "--most", "6"]).expect_exit(0);
+    let passed = locate(&sandbox, &["test_passes", "--runs", "5", "--max-runs", "6"]).expect_exit(0);
     assert!(passed.list("findings").is_empty());
     assert!(
         passed.json()["exit"]["meaning"].as_str().unwrap().starts_with("passed in all 6 runs"),
         "{}",
         passed.json()
     );
-    let failed = locate(&sandbox, &["test_fails", "--runs", "5", "--most", "6"]).expect_exit(1);
+    let failed = locate(&sandbox, &["test_fails", "--runs", "5", "--max-runs", "6"]).expect_exit(1);
     assert!(
         failed.json()["exit"]["meaning"].as_str().unwrap().starts_with("failed in all 6 runs"),
         "{}",

@@ -7,6 +7,7 @@ mod agent_protocol;
 mod assertion_filter;
 mod bad_input;
 mod change_impact;
+mod completion;
 mod factors;
 mod history;
 mod interruption;

@@ -51,7 +51,7 @@ fn only_selected_tests_and_layers_are_measured() {
 fn invalid_arguments_are_rejected_before_anything_runs() {
     let sandbox = Sandbox::with_tests(FLAKY);
     let printed = |options: &[&str]| measure(&sandbox, options, &PYTEST).expect_exit(2).stderr;
-    assert!(printed(&["--layer", "taste"]).contains("there is no layer `taste`: verdict, assertion, code"));
+    assert!(printed(&["--layer", "taste"]).contains("there is no `taste`\nhint: choose from verdict, assertion, code"));
     assert!(printed(&["--no-rule", "adresses"]).contains("there is no rule `adresses`: addresses, "));
     assert!(printed(&["--runs", "1"]).contains("one run has nothing to be compared with"));
     assert!(printed(&["test_nobody"]).contains("no test has `test_nobody` in its name"));

@@ -299,7 +299,7 @@ fn the_revision_is_stored() {
     fs::write(sandbox.project().join("shop.py"), "price = abs\n").unwrap();
     sandbox.run("", "python -m pytest").expect_exit(1);
     assert_eq!(sandbox.history()[0].facts.revision.dirty, Some(true));
-    let history = sandbox.unflake(["history", "test_two"]).finish().expect_exit(0).stdout;
+    let history = sandbox.unflake(["history", "show", "test_two"]).finish().expect_exit(0).stdout;
     assert!(history.contains(&format!("{}+", &sandbox.git(&["rev-parse", "HEAD"])[..8])), "{history}");
 }
 

@@ -74,7 +74,7 @@ fn an_expired_quarantine_counts_again() {
     let result = sandbox.run("", "python -m pytest").expect_exit(1);
     assert_eq!(standings(&result), [format!("{FAILING} expired")]);
     assert!(sandbox.redact(&result.stdout).contains("was over on 2025-01-04: it counts again"), "{}", result.stdout);
-    let listed = sandbox.unflake(["quarantine"]).finish().expect_exit(0);
+    let listed = sandbox.unflake(["quarantine", "list"]).finish().expect_exit(0);
     assert!(listed.stdout.contains("was over on 2025-01-04"), "{}", listed.stdout);
 }
 

@@ -1,6 +1,6 @@
-//! `unflake run --stress`, and the time budget of searches.
+//! `unflake stress`, and the time budget of searches.
 
-use e2e::Sandbox;
+use e2e::{RunOutput, Sandbox};
 
 /// Fails when two copies run at the same time: they write the same file.
 const CONTESTED: &str = r#"
@@ -24,13 +24,18 @@ fn contested() -> Sandbox {
         .file("tests/files.rs", CONTESTED)
 }
 
+fn stress(sandbox: &Sandbox, options: &'static str, command: &'static str) -> RunOutput {
+    let words = |text: &'static str| text.split(' ');
+    sandbox.unflake(["stress"]).json().args(words(options)).arg("--").args(words(command)).finish()
+}
+
 #[test]
 fn a_test_that_fails_beside_its_copies_is_found() {
     let sandbox = contested();
     let plain = sandbox.run("", "cargo test").expect_exit(0);
     assert!(plain.list("findings").is_empty());
 
-    let result = sandbox.run("--stress --for 1h --times 40 --jobs 4", "cargo test").expect_exit(1);
+    let result = stress(&sandbox, "--for 1h --max-runs 40 --jobs 4", "cargo test").expect_exit(1);
     let findings = result.list("findings");
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0]["test"], "contested::files has_the_file_to_itself");
@@ -48,14 +53,14 @@ fn stress_works_with_pytest() {
          assert open('taken').read() == str(os.getpid())\n\
          def test_always():\n    pass\n",
     );
-    let result = sandbox.run("--stress --for 1h --times 8 --jobs 4", "python -m pytest").expect_exit(1);
+    let result = stress(&sandbox, "--for 1h --max-runs 8 --jobs 4", "python -m pytest").expect_exit(1);
     let failing: Vec<_> = result.list("findings").iter().map(|finding| finding["test"].as_str().unwrap()).collect();
     assert_eq!(failing, ["test_it.py::test_alone"]);
 }
 
 #[test]
 fn a_stress_run_without_findings_succeeds_at_its_time_limit() {
-    let result = contested().run("--stress --for 1s --jobs 1", "cargo test always").expect_exit(0);
+    let result = stress(&contested(), "--for 1s --jobs 1", "cargo test always").expect_exit(0);
     assert!(!result.list("attempts").is_empty() && result.list("findings").is_empty());
 }
 

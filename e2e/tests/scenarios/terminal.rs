@@ -99,9 +99,9 @@ fn history_lists_runs_and_attempts() {
             regex_lite::Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned()
         })
     };
-    let result = sandbox.unflake(["history"]).finish().expect_exit(0);
+    let result = sandbox.unflake(["history", "show"]).finish().expect_exit(0);
     assert_snapshot!(clean(&result.stdout), @"  [WHEN]        4 attempts  exit 0       pytest");
-    let result = sandbox.unflake(["history", "flaky"]).finish().expect_exit(0);
+    let result = sandbox.unflake(["history", "show", "flaky"]).finish().expect_exit(0);
     assert_snapshot!(clean(&result.stdout), @"
     test_it.py::test_flaky
     failed 1 of 1 run; next time 1.7 % to 55 %
@@ -112,63 +112,69 @@ fn history_lists_runs_and_attempts() {
     [WHEN]  ✓ passed  [TIME]            again at once
     [WHEN]  ✗ failed  [TIME]            suite, as the first  assert not True
     ");
-    let result = sandbox.unflake(["history", "nothing-like-it"]).finish().expect_exit(2);
+    let result = sandbox.unflake(["history", "show", "nothing-like-it"]).finish().expect_exit(2);
     assert_snapshot!(clean(&result.stderr), @r"
-    unflake: no test in the history has `nothing-like-it` in its name
-      → `unflake history` lists the runs that are known
+    error: no test has `nothing-like-it` in its name
+    hint: give the name of a test, or a part of it
     ");
     let empty = Sandbox::new();
-    let result = empty.unflake(["history"]).finish().expect_exit(2);
+    let result = empty.unflake(["history", "show"]).finish().expect_exit(2);
     assert_snapshot!(empty.redact(&result.stderr), @"
-    unflake: there is no history in [PLACE]/project/.unflake
-      → `unflake run -- pytest` begins one, `unflake import REPORT…` takes in the results of your CI
+    error: there is no history in [PLACE]/project/.unflake
+    hint: `unflake run -- pytest` begins one, `unflake history import REPORT…` takes in the results of your CI
     ");
 }
 
 #[test]
-fn settings_print_values_and_sources() {
+fn config_prints_values_and_sources() {
     let sandbox = shop().file("pyproject.toml", "[tool.unflake]\nimmediate = 3\njobs = 7\n");
-    let call = sandbox.unflake(["settings", "--fresh-by", "process", "--jobs", "2"]).env("UNFLAKE_AT_END", "5");
-    assert_snapshot!(reported(&sandbox, &call.finish().expect_exit(0)), @r#"
-    command         ["pytest"]
-                      guessed: this looks like a pytest project
-    immediate       3
-                      [PLACE]/project/pyproject.toml
-    at-end          5
-                      variable UNFLAKE_AT_END
-    fresh           1
-                      default
-    fresh-by        process
-                      command line
-    too-many        1
-                      default
-    flaky-result    pass
-                      default
-    never-excuse    ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
-                      default
-    base
-                      default
-    granularity     file
-                      default
-    verify-base     needed
-                      default
-    jobs            2
-                      command line
-    timeout         900s
-                      default
-    output-limit    65536
-                      default
-    results
-                      default
-    one-test
-                      default
-    classpath-file
-                      default
-    test-classes    []
-                      default
-    store           [PLACE]/project/.unflake
-                      default
+    let call = sandbox.unflake(["config"]).env("UNFLAKE_AT_END", "5").env("UNFLAKE_FRSH", "2");
+    let result = call.finish().expect_exit(0);
+    // The width of a column depends on the path of the project.
+    let columns = regex_lite::Regex::new("  +").unwrap();
+    assert_snapshot!(columns.replace_all(&reported(&sandbox, &result), "  "), @r#"
+    command  ["pytest"]  guessed: this looks like a pytest project
+    immediate  3  [PLACE]/project/pyproject.toml
+    at-end  5  variable UNFLAKE_AT_END
+    fresh  1  default
+    fresh-by  fork  default
+    too-many  1  default
+    flaky-result  pass  default
+    never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
+      default
+    base  default
+    granularity  file  default
+    verify-base  needed  default
+    jobs  7  [PLACE]/project/pyproject.toml
+    timeout  900s  default
+    output-limit  65536  default
+    results  default
+    one-test  default
+    classpath-file  default
+    test-classes  []  default
+    store  [PLACE]/project/.unflake  default
     "#);
+    assert_snapshot!(result.stderr, @"
+    warning: UNFLAKE_FRSH is not a setting of unflake
+    hint: did you mean `UNFLAKE_FRESH`?
+    ");
+    let json = sandbox.unflake(["config", "--json", "-"]).finish().expect_exit(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let jobs = json["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "jobs").unwrap();
+    assert_eq!(jobs["value"], "7");
+    assert!(jobs["source"].as_str().unwrap().ends_with("pyproject.toml"));
+}
+
+#[test]
+fn a_settings_file_is_created_once() {
+    let sandbox = shop();
+    sandbox.unflake(["config", "--init"]).finish().expect_exit(0);
+    let path = sandbox.project().join("unflake.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\n# fresh = 1\n"), "{text}");
+    let refused = sandbox.unflake(["config", "--init"]).finish().expect_exit(2);
+    assert!(refused.stderr.contains("unflake.toml already has settings\nhint: edit it"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
@@ -216,63 +222,93 @@ fn the_demo_shows_every_verdict() {
     }
     let result = sandbox.unflake(["demo", "--python", "/no/such/python"]).finish().expect_exit(4);
     assert_snapshot!(sandbox.redact(&result.stderr), @r"
-    unflake: `/no/such/python` could not be started: No such file or directory (os error 2)
-      → the demo needs Python 3.8 or later with venv; name another one with --python
+    error: `/no/such/python` could not be started: No such file or directory (os error 2)
+    hint: the demo needs Python 3.8 or later with venv; name another one with --python
     ");
 }
 
 #[test]
-fn shells_accept_the_completion_scripts() {
+fn help_lists_commands_in_groups() {
     let sandbox = Sandbox::new();
-    let script = sandbox.unflake(["completions", "bash"]).finish().expect_exit(0).stdout;
-    assert!(!script.contains("unflake__keep"), "hidden commands are not offered");
-    fs::write(sandbox.project().join("completions"), script).unwrap();
-    assert!(sandbox.command("bash").args(["-n", "completions"]).status().unwrap().success());
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(sandbox.unflake(["completions", shell]).finish().expect_exit(0).stdout.contains("unflake"));
-    }
-}
+    let help = sandbox.unflake(["-h"]).finish().expect_exit(0).stdout;
+    assert_snapshot!(help, @"
+    Find flaky tests and their root causes
 
-/// The commands that `unflake --help` lists, in order.
-fn commands(help: &str) -> Vec<&str> {
-    let list = help.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a list of commands");
-    let entries = list.lines().filter_map(|line| line.strip_prefix("  ").filter(|entry| !entry.starts_with(' ')));
-    entries.filter_map(|entry| entry.split_whitespace().next()).collect()
+    Usage: unflake [OPTIONS] <COMMAND>
+
+    Everyday    run          Run the tests and classify each failure as real or flaky
+                affected     List the tests that your change can affect
+    Techniques  nio          Find non-idempotent tests and the state they leak
+                order        Find order-dependent tests, their polluters and the leaked state
+                locate       Find the line where failing runs of a test leave the passing ones
+                factors      Find the condition that makes a test fail: date, seed, load, …
+                measure      Measure how much runs differ, of passing tests too
+                stress       Run every test again and again, beside copies of itself
+                filter       Find assertions that vary without a change, and let them fail
+    History     history      Show, import, score and copy test results
+                quarantine   Quarantine known failures, with an owner and an expiry date
+                serve        Show the history as web pages on this machine
+                report       Write reports: HTML, a review comment, an issue
+    Tools       under        Run a command under chosen factors: another date, busy cores, …
+                trace        Print the lines that one run of a test executes
+                doctor       Check the installation, the project and its test command
+                config       Print the effective configuration and its sources
+                demo         Show unflake on a sample project
+                completions  Print a completion script for bash, zsh or fish
+                man          Print or write manual pages
+
+    `unflake COMMAND -h` lists the options of a command, `--help` explains them.
+    ");
+    let long = sandbox.unflake(["--help"]).finish().expect_exit(0).stdout;
+    assert!(long.contains("70  internal error") && long.contains("unflake demo\n"), "{long}");
+    assert_eq!(sandbox.unflake([] as [&str; 0]).finish().expect_exit(2).stderr, help);
 }
 
 #[test]
-fn help_lists_every_command_and_no_hidden_one() {
-    let sandbox = Sandbox::new();
-    let help = sandbox.unflake(["--help"]).finish().expect_exit(0).stdout;
-    let listed = commands(&help);
-    for command in
-        ["run", "history", "order", "nio", "locate", "factors", "measure", "filter", "affected", "doctor", "demo"]
-    {
-        assert!(listed.contains(&command), "{command} is missing in {listed:?}");
-    }
-    for hidden in ["drive", "keep"] {
-        assert!(!listed.contains(&hidden), "{hidden} is listed");
-    }
-    assert!(help.contains("`unflake demo`"), "newcomers are directed to the demo: {help}");
-    for command in listed {
-        let page = sandbox.unflake([command, "-h"]).finish().expect_exit(0).stdout;
-        assert!(page.contains(&format!("Usage: unflake {command}")), "{page}");
-    }
-}
-
-#[test]
-fn help_of_run_names_every_option_group_and_exit_code() {
-    let sandbox = Sandbox::new();
-    let help = sandbox.unflake(["run", "-h"]).finish().expect_exit(0).stdout;
-    let options =
-        ["--json <", "--junit <", "--fresh-by <", "--timeout <", "--store <", "--filter[", "--stress", "--base <"];
-    for option in options {
-        assert!(help.contains(option), "{option} is missing: {help}");
-    }
-    let exit_codes = help.split("Exit codes:").nth(1).expect("exit codes are listed");
-    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "70 ", "130 "] {
-        assert!(exit_codes.contains(code), "{code}: {exit_codes}");
-    }
+fn mistakes_in_the_command_line_get_a_hint() {
+    let sandbox = shop();
+    let said = |words: &[&str]| sandbox.unflake(words).finish().expect_exit(2).stderr;
+    let mistakes: [&[&str]; 9] = [
+        &["rnu"],
+        &["score"],
+        &["run", "--frehs", "2"],
+        &["run", "pytest", "tests/"],
+        &["pytest", "-q"],
+        &["order", "pytest", "tests/"],
+        &["locate", "test_two", "python", "-m", "pytest"],
+        &["run", "--json"],
+        &["measure", "test_tow", "--quiet", "--", "pytest"],
+    ];
+    let said: String = mistakes.iter().map(|words| format!("$ unflake {}\n{}", words.join(" "), said(words))).collect();
+    assert_snapshot!(said, @"
+    $ unflake rnu
+    error: unrecognized subcommand 'rnu'
+    hint: did you mean `run`?
+    $ unflake score
+    error: unrecognized subcommand 'score'
+    hint: did you mean `history score`?
+    $ unflake run --frehs 2
+    error: unexpected argument '--frehs' found
+    hint: did you mean `--fresh`?
+    $ unflake run pytest tests/
+    error: unexpected argument 'pytest' found
+    hint: give your test command after two dashes: `unflake run -- pytest tests/`
+    $ unflake pytest -q
+    error: unrecognized subcommand 'pytest'
+    hint: give your test command after two dashes: `unflake run -- pytest -q`
+    $ unflake order pytest tests/
+    error: `pytest tests/` is a test command and not the name of a test
+    hint: give your test command after two dashes: `unflake order -- pytest tests/`
+    $ unflake locate test_two python -m pytest
+    error: unexpected argument 'python' found
+    hint: give your test command after two dashes: `unflake locate test_two -- python -m pytest`
+    $ unflake run --json
+    error: a value is required for '--json <FILE>' but none was supplied
+    hint: `unflake run -h` lists what it takes
+    $ unflake measure test_tow --quiet -- pytest
+    error: no test has `test_tow` in its name
+    hint: did you mean `tests/test_shop.py::test_two`?
+    ");
 }
 
 #[test]

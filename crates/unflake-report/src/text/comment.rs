@@ -42,7 +42,7 @@ pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Resu
         shown += 1;
     }
     if shown < tests.len() {
-        let _ = write!(text, "\nand {} more: `unflake score` lists them.\n", tests.len() - shown);
+        let _ = write!(text, "\nand {} more: `unflake history score` lists them.\n", tests.len() - shown);
     }
     let _ = write!(text, "\n<sub>against {}</sub>\n", inline(base));
     out.write_all(text.as_bytes())
@@ -103,7 +103,7 @@ fn cause(text: &mut String, known: &KnownFinding) {
         let _ = writeln!(text, "- full report: {}", code(page));
     }
     let id = format::short(&finding.id()).to_owned();
-    let _ = writeln!(text, "- of no use? `unflake answer {id} not-useful`");
+    let _ = writeln!(text, "- of no use? `unflake report feedback {id} not-useful`");
 }
 
 fn nothing_known(text: &mut String, test: &FlakyTest) {

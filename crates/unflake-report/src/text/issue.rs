@@ -153,7 +153,7 @@ fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFind
     }
     if let Some(known) = best {
         let id = format::short(&known.finding.id()).to_owned();
-        let _ = writeln!(text, "- of no use? `unflake answer {id} not-useful`");
+        let _ = writeln!(text, "- of no use? `unflake report feedback {id} not-useful`");
     }
 }
 

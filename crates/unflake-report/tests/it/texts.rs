@@ -117,7 +117,7 @@ fn texts_stay_below_platform_limits() {
     let tests: Vec<FlakyTest> = names.iter().map(|name| flaky(name)).collect();
     let text = comment_on(&tests);
     assert!(text.len() < 65_536, "{}", text.len());
-    assert!(text.contains("more: `unflake score` lists them"), "{}", &text[text.len() - 300..]);
+    assert!(text.contains("more: `unflake history score` lists them"), "{}", &text[text.len() - 300..]);
     let mut long = tests;
     long[0].failure = "y".repeat(1 << 20);
     let text = written(|out| issue(&long, None, out));

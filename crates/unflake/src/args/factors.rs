@@ -4,55 +4,78 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs, SettingOptions};
+use crate::args::groups::{CommandArgs, OutputArgs};
+use crate::args::help::{RUNS_TESTS, long_help};
+use crate::args::setting_options::{
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+};
+use crate::args::test_names::test_names;
+use crate::exit::Exit;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 it passes whatever is tried, 1 something makes it fail, or it fails anyway, 2 wrong usage, 4 the \
-runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was found until then is told."
-)]
+#[command(after_long_help = after_help())]
 pub(crate) struct FactorsArgs {
-    /// The test, or a part of its name that no other has. Left out: the one that was flaky lately,
-    /// as far as the history knows.
+    /// The test, or part of its name [default: the one that was flaky lately]
+    #[arg(add = test_names())]
     pub(crate) test: Option<String>,
 
-    /// All tests that have it in their names are one, which fails if one of them does. Without a
-    /// name: the whole suite.
+    /// Treat all matching tests as one that fails if any fails
+    ///
+    /// Without a test: the whole suite.
     #[arg(long)]
     pub(crate) together: bool,
 
-    /// Try only this factor, as `unflake under` names it; as often as you like.
+    /// Try only this factor, as named by `unflake under`; repeatable
     #[arg(long, value_name = "FACTOR")]
     pub(crate) factor: Vec<String>,
 
-    /// Tell how far runs differ at this layer too: assertion, code, behaviour or interface. As
-    /// often as you like; takes longer
-    #[arg(long, value_name = "LAYER")]
+    /// Compare runs at this layer too; repeatable, takes longer
+    ///
+    /// `assertion`, `code`, `behaviour` or `interface`.
+    #[arg(long, value_name = "LAYER", hide_short_help = true)]
     pub(crate) layer: Vec<String>,
 
-    /// How many runs to make at most.
+    /// Runs at most
     #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(crate) runs: u32,
+    pub(crate) max_runs: u32,
 
-    /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
-    /// Go on with an experiment that was stopped. Where a commit has changed the code since, that
-    /// is refused.
+    /// Continue an interrupted experiment
+    ///
+    /// Refused where a commit has changed the code since.
     #[arg(long, conflicts_with = "together")]
     pub(crate) resume: bool,
 
-    /// Write the full report to FILE. Otherwise it goes to `reports` beside the history.
-    #[arg(long, value_name = "FILE")]
+    /// Write the page to FILE [default: in reports beside the history]
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub(crate) html: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
     #[command(flatten)]
-    pub(crate) settings: SettingOptions,
+    pub(crate) settings: SettingOptions<FactorsArgs>,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+}
+
+impl UsesSettings for FactorsArgs {
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake factors test_invoice -- pytest", "Find the condition that makes one test fail."),
+        ("unflake factors test_invoice --factor date --factor time-zone", "Try only dates and time zones."),
+        ("unflake factors --together --for 1h -- cargo test", "Search the whole suite as one."),
+    ];
+    let own = [
+        (Exit::Success, "no factor makes it fail"),
+        (Exit::RealFailures, "a factor makes it fail, or it fails without one"),
+    ];
+    long_help(&examples, &own, RUNS_TESTS)
 }

@@ -1,18 +1,162 @@
 //! Options of `unflake history`.
 
-use clap::Args;
+use std::path::PathBuf;
 
-use crate::args::groups::StoreArg;
+use clap::{Args, Subcommand};
+
+use crate::args::groups::MainBranchArg;
+use crate::args::help::{READS, long_help};
+use crate::args::setting_options::StoreOption;
+use crate::args::test_names::test_names;
+use crate::exit::Exit;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HistoryCommand {
+    /// Show a test's state and attempts, or the latest runs
+    Show(HistoryShowArgs),
+    /// Import test results of your CI
+    ///
+    /// JUnit XML, CTRF, pytest-reportlog and libtest-json. A file that was imported before adds
+    /// nothing.
+    Import(HistoryImportArgs),
+    /// Rank flaky tests by how likely they are to fail next
+    Score(HistoryScoreArgs),
+    /// Copy a history, for example to a server that a team shares
+    ///
+    /// Copies all of it or nothing, and leaves the source unchanged. Copying again adds what is
+    /// new.
+    Copy(HistoryCopyArgs),
+}
 
 #[derive(Debug, Args)]
-pub(crate) struct HistoryArgs {
-    /// The test, or part of its name. Left out: the latest runs.
+#[command(after_long_help = show_help())]
+pub(crate) struct HistoryShowArgs {
+    /// The test, or part of its name [default: the latest runs]
+    #[arg(add = test_names())]
     pub(crate) test: Option<String>,
 
-    /// How many lines to show.
+    /// Lines to show
     #[arg(long, default_value_t = 40, value_name = "N")]
     pub(crate) limit: usize,
 
     #[command(flatten)]
-    pub(crate) store: StoreArg,
+    pub(crate) store: StoreOption,
+}
+
+fn show_help() -> String {
+    let examples = [
+        ("unflake history show", "List the latest runs."),
+        ("unflake history show test_retry", "Show the score, findings and attempts of a test."),
+    ];
+    long_help(&examples, &[(Exit::Success, "the history is printed")], READS)
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = import_help())]
+pub(crate) struct HistoryImportArgs {
+    /// Reports, or directories with reports
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The tested commit [default: from the CI]
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) revision: Option<String>,
+
+    /// The branch [default: from the CI]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
+
+    /// The ID of the CI run [default: from the CI]
+    #[arg(long, value_name = "ID")]
+    pub(crate) ci_run: Option<String>,
+
+    /// The attempt at that run, from 1 [default: from the CI]
+    #[arg(long, value_name = "N")]
+    pub(crate) ci_attempt: Option<u32>,
+
+    /// The job of that run, one for each system or version [default: from the CI]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: Option<String>,
+
+    /// When the tests ran, as in 2026-11-15T14:37:15Z [default: from the file]
+    ///
+    /// For reports without a time. Otherwise the modification time of the file counts.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
+
+    /// Print only what could not be read
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+fn import_help() -> String {
+    let examples = [
+        ("unflake history import report.xml", "Import one report, with commit and branch from the CI."),
+        ("unflake history import build/reports --branch main", "Import every report in a directory."),
+    ];
+    let own = [
+        (Exit::Success, "everything is in the history"),
+        (Exit::Usage, "a file does not exist or is not a report"),
+        (Exit::Incomplete, "a report is truncated; what precedes is in the history"),
+    ];
+    long_help(&examples, &own, &[Exit::Internal])
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = score_help())]
+pub(crate) struct HistoryScoreArgs {
+    /// Only tests with one of these in their names
+    #[arg(value_name = "TEST", add = test_names())]
+    pub(crate) tests: Vec<String>,
+
+    /// Only tests that fail with at least this probability
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(crate) min_score: f64,
+
+    /// All tests, including those that never failed
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) main_branch: MainBranchArg,
+
+    /// Rows to show
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) limit: usize,
+
+    /// Write all scores as JSON (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+fn score_help() -> String {
+    let examples = [
+        ("unflake history score", "List the 20 tests that are most likely to fail next."),
+        ("unflake history score --min-score 0.1 --json -", "Those that fail in one of ten runs, as JSON."),
+    ];
+    long_help(&examples, &[(Exit::Success, "the scores are printed")], READS)
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = copy_help())]
+pub(crate) struct HistoryCopyArgs {
+    /// A directory, or postgres://USER@HOST/DATABASE
+    pub(crate) from: String,
+
+    /// A directory, or postgres://USER@HOST/DATABASE
+    pub(crate) to: String,
+}
+
+fn copy_help() -> String {
+    let examples = [
+        ("unflake history copy .unflake postgres://ci@db.example/flaky", "Copy your history to a server."),
+        ("unflake history copy postgres://ci@db.example/flaky backup", "Copy it to a directory."),
+    ];
+    long_help(&examples, &[(Exit::Success, "everything is copied")], READS)
 }

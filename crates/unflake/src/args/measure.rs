@@ -4,45 +4,69 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs, SettingOptions};
+use crate::args::groups::{CommandArgs, OutputArgs};
+use crate::args::help::{RUNS_TESTS, long_help};
+use crate::args::setting_options::{
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+};
+use crate::args::test_names::test_names;
+use crate::exit::Exit;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 every test passed in every run, 1 a test failed, in some runs or in all, 2 wrong usage, 3 no two runs \
-were made, 4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you: what was seen until then is told."
-)]
+#[command(after_long_help = after_help())]
 pub(crate) struct MeasureArgs {
-    /// The tests to measure, by name or part of it. None: all of them.
+    /// Tests to measure, by name or part of it [default: all]
+    #[arg(value_name = "TEST", add = test_names())]
     pub(crate) tests: Vec<String>,
 
-    /// How many runs to compare.
+    /// Runs to compare
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) runs: u32,
 
-    /// Look only at this layer, beside the verdict: `assertion`, `code`, `behaviour` or
-    /// `interface`. Can be repeated [default: all]
+    /// Compare only verdicts and this layer; repeatable [default: all]
+    ///
+    /// `assertion`, `code`, `behaviour` or `interface`.
     #[arg(long = "layer", value_name = "LAYER")]
     pub(crate) layers: Vec<String>,
 
-    /// Do not take this for noise: `addresses`, `temporary-paths`, `uuids`, `dates`, `times`,
-    /// `time-stamps`, `durations`, `pids`, `ports`, `memory-sizes`, or `all`. Can be repeated.
-    #[arg(long = "no-rule", value_name = "NAME")]
+    /// Do not treat this as noise; repeatable
+    ///
+    /// `addresses`, `temporary-paths`, `uuids`, `dates`, `times`, `time-stamps`, `durations`,
+    /// `pids`, `ports`, `memory-sizes`, or `all`.
+    #[arg(long = "no-rule", value_name = "NAME", hide_short_help = true)]
     pub(crate) no_rules: Vec<String>,
 
-    /// How long to begin runs: `90`, `10m`, `2h`, or `0` for as long as it takes [default: 10m]
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
-    /// Write everything as a page to FILE.
-    #[arg(long, value_name = "FILE")]
+    /// Write a page with all differences
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
     #[command(flatten)]
-    pub(crate) settings: SettingOptions,
+    pub(crate) settings: SettingOptions<MeasureArgs>,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+}
+
+impl UsesSettings for MeasureArgs {
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake measure -- pytest", "Compare ten runs of every test at every layer."),
+        ("unflake measure test_cart --runs 50 --layer assertion", "Compare the values that assertions see."),
+    ];
+    let own = [
+        (Exit::Success, "every test passed in every run"),
+        (Exit::RealFailures, "at least one test failed, in some runs or in all"),
+        (Exit::Incomplete, "fewer than two runs finished"),
+    ];
+    long_help(&examples, &own, RUNS_TESTS)
 }

@@ -1,58 +1,67 @@
-//! The command line as it is typed: one file per command, shared option groups in `groups`.
+//! The command line as it is typed: one file per command, shared options in `groups` and
+//! `setting_options`.
 //!
-//! The doc comments of commands and options are the help texts that users see. What applies after
-//! environment variables, the settings file and the defaults have been taken into account is in
-//! `config::settings`.
+//! The doc comments of commands and options are the help texts that users see: the first paragraph
+//! for `-h`, all of it for `--help`. What applies after environment variables, the settings file
+//! and the defaults have been taken into account is in `config::settings`.
 
 pub(crate) mod affected;
-pub(crate) mod answer;
-pub(crate) mod comment;
+pub(crate) mod command_groups;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod factors;
 pub(crate) mod filter;
 pub(crate) mod groups;
+mod help;
 pub(crate) mod history;
-pub(crate) mod import;
 pub(crate) mod internal;
-pub(crate) mod issue;
 pub(crate) mod locate;
+pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod nio;
 pub(crate) mod order;
-pub(crate) mod prepare;
+pub(crate) mod parse;
 pub(crate) mod quarantine;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
-pub(crate) mod score;
 pub(crate) mod serve;
-pub(crate) mod settings;
-pub(crate) mod store;
+pub(crate) mod setting_options;
+pub(crate) mod stress;
+mod test_names;
 pub(crate) mod trace;
 pub(crate) mod under;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
 
-/// Says which test failures are real and which are flaky, and how it knows.
+/// Find flaky tests and their root causes
 ///
-/// Point it at the test command you already use: `unflake run -- pytest tests/`, `unflake run --
-/// cargo test`, `unflake run -- ctest`. Nothing is added to your project and nothing has to be
-/// installed beside your packages.
+/// Point unflake at the test command you already use: `unflake run -- pytest tests/`, `unflake run
+/// -- cargo test`, `unflake run -- ctest`. It adds nothing to your project.
 #[derive(Debug, Parser)]
 #[command(name = "unflake", version, max_term_width = 100, disable_help_subcommand = true)]
-#[command(after_help = "New here? `unflake demo` shows it on a small project of its own, with nothing to set up.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Use colour: auto, always or never. NO_COLOR is honoured.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    /// Use colour: auto, always or never [default: auto]
+    ///
+    /// NO_COLOR is honoured.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true,
+        hide_short_help = true
+    )]
     pub(crate) color: ColorChoice,
 
-    /// Explain on standard error what unflake does and why; -vv tells more
-    #[arg(long, short, global = true, action = ArgAction::Count)]
+    /// Explain on standard error what unflake does; -vv for more
+    #[arg(long, short, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub(crate) verbose: u8,
 }
 
@@ -63,76 +72,75 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
+/// The commands, in the order of `command_groups`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the suite and say of every failure whether it is real or flaky.
-    Run(run::RunArgs),
-    /// List what is known of a test: every attempt in every run, newest first.
-    History(history::HistoryArgs),
-    /// Set known failures apart for a while, each with an owner and a last day: list, add, remove.
-    Quarantine(quarantine::QuarantineArgs),
-    /// Take in results that other programs wrote: JUnit XML and more, from your CI.
-    Import(import::ImportArgs),
-    /// List the flaky tests by how likely they are to fail in their next run, and since when.
-    Score(score::ScoreArgs),
-    /// Show the history as pages for a browser on this machine: what to look at, tests, runs, the
-    /// quarantine.
-    Serve(serve::ServeArgs),
-    /// Write the same pages into one file.
-    Report(report::ReportArgs),
-    /// Copy the history to a server that a team shares, or back.
-    #[command(subcommand)]
-    Store(store::StoreCommand),
-    /// Find tests that pass once and fail when they are run again in the same process, and the
-    /// state behind it.
+    /// Run the tests and classify each failure as real or flaky
+    Run(Box<run::RunArgs>),
+    /// List the tests that your change can affect
+    Affected(affected::AffectedArgs),
+    /// Find non-idempotent tests and the state they leak
     Nio(nio::NioArgs),
-    /// Find tests that depend on which tests ran before them, name those, and the state behind it.
+    /// Find order-dependent tests, their polluters and the leaked state
     Order(order::OrderArgs),
-    /// Run a flaky test many times and say where in the code its failing runs part from the passing
-    /// ones.
-    Locate(locate::LocateArgs),
-    /// Locate every flaky test that has no report yet, the worst first, so that reports are ready
-    /// before anyone asks.
-    Prepare(prepare::PrepareArgs),
-    /// Say of a finding that it was of no use, so that such findings come last; or take that back.
-    Answer(answer::AnswerArgs),
-    /// Write the text of a comment on a change that touches code a flaky test runs through.
-    Comment(comment::CommentArgs),
-    /// Write the text of an issue about the cause of a flaky test.
-    Issue(issue::IssueArgs),
-    /// Run a test under other circumstances, one after the other, and say which of them make it
-    /// fail.
-    Factors(factors::FactorsArgs),
-    /// Run tests many times and say how far the runs differ: in verdicts, values, lines, behaviour
-    /// and what a person sees.
-    Measure(measure::MeasureArgs),
-    /// Learn which assertions vary although nothing changed, and let them fail: by a file that you
-    /// review.
+    /// Find the line where failing runs of a test leave the passing ones
+    Locate(Box<locate::LocateArgs>),
+    /// Find the condition that makes a test fail: date, seed, load, …
+    Factors(Box<factors::FactorsArgs>),
+    /// Measure how much runs differ, of passing tests too
+    Measure(Box<measure::MeasureArgs>),
+    /// Run every test again and again, beside copies of itself
+    ///
+    /// More run at once than there are cores, until a test fails or the budget is exhausted. A
+    /// test that failed is not run again.
+    Stress(stress::StressArgs),
+    /// Find assertions that vary without a change, and let them fail
     #[command(subcommand)]
     Filter(filter::FilterCommand),
-    /// List the tests that your change can affect, one a line, for your runner.
-    Affected(affected::AffectedArgs),
-    /// Run the named tests in the given order in one session of the runner.
-    Replay(replay::ReplayArgs),
-    /// Print the lines that one run of a test goes through, in their order.
-    Trace(trace::TraceArgs),
-    /// Run any command under chosen factors: another date, a slow network, busy cores, and more.
+    /// Show, import, score and copy test results
+    #[command(subcommand)]
+    History(history::HistoryCommand),
+    /// Quarantine known failures, with an owner and an expiry date
+    ///
+    /// The list is .unflake/quarantine.toml; commit it, and it applies to everybody.
+    #[command(subcommand)]
+    Quarantine(quarantine::QuarantineCommand),
+    /// Show the history as web pages on this machine
+    ///
+    /// Listens on the loopback address. Changes need the token in the printed address.
+    Serve(serve::ServeArgs),
+    /// Write reports: HTML, a review comment, an issue
+    #[command(subcommand)]
+    Report(report::ReportCommand),
+    /// Run a command under chosen factors: another date, busy cores, …
     Under(under::UnderArgs),
-    /// Check what is here: runner, agent, forking, git, history; what will work and what will not.
+    /// Run the named tests, in this order, in one session of the runner
+    Replay(replay::ReplayArgs),
+    /// Print the lines that one run of a test executes
+    Trace(trace::TraceArgs),
+    /// Check the installation, the project and its test command
     Doctor(doctor::DoctorArgs),
-    /// Print the settings that hold, and where each comes from.
-    Settings(settings::SettingsArgs),
-    /// Show unflake on a small sample project, with nothing to set up.
+    /// Print the effective configuration and its sources
+    Config(config::ConfigArgs),
+    /// Show unflake on a sample project
     Demo(demo::DemoArgs),
-    /// Print a completion script for a shell.
-    Completions { shell: Shell },
+    /// Print a completion script for bash, zsh or fish
+    Completions(completions::CompletionsArgs),
+    /// Print or write manual pages
+    Man(man::ManArgs),
+    /// The candidates for a word. Called by completion scripts.
+    #[command(hide = true)]
+    Complete(completions::CompleteArgs),
     /// The driver of a command that no agent can be brought into. Started by unflake itself.
     #[command(hide = true)]
     Drive(internal::DriveArgs),
     /// A program that tells what it sees. Started by `unflake doctor --factors`.
     #[command(hide = true)]
     Tell(internal::TellArgs),
-    /// The keeper of one runner process. Started by unflake itself.
+    /// The supervisor of one runner process. Started by unflake itself.
     #[command(hide = true)]
     Keep(internal::KeepArgs),
 }
+
+#[cfg(test)]
+mod tests;

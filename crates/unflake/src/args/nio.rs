@@ -2,25 +2,59 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::args::groups::{SEARCH_EXITS, SearchArgs};
+use crate::args::groups::{CommandArgs, OutputArgs};
+use crate::args::help::{RUNS_TESTS, long_help};
+use crate::args::setting_options::{
+    ATTEMPT, BASE, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
+};
+use crate::args::test_names::test_names;
+use crate::exit::Exit;
 
 #[derive(Debug, Args)]
-#[command(after_help = SEARCH_EXITS)]
+#[command(after_long_help = after_help())]
 pub(crate) struct NioArgs {
-    /// The tests to look into, by name or part of it. None: all of them.
+    /// Tests to search, by name or part of it [default: all]
+    #[arg(value_name = "TEST", add = test_names())]
     pub(crate) tests: Vec<String>,
 
-    /// What shares a process: nothing (`isolated-method`), the tests of a class (`isolated-class`),
-    /// or all tests (`entire-suite`), which is fastest and finds least.
-    #[arg(long, value_name = "MODE", default_value = "isolated-method", hide_possible_values = true)]
+    /// What shares a process [default: isolated-method]
+    ///
+    /// `isolated-method`: nothing. `isolated-class`: the tests of a class. `entire-suite`: all
+    /// tests, which is fastest and finds least.
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "isolated-method",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     pub(crate) mode: NioModeArg,
 
-    /// Only tests in files that are new or changed against the base.
-    #[arg(long)]
+    /// Search only tests that are new or changed against the base
+    #[arg(long, conflicts_with = "tests")]
     pub(crate) changed: bool,
 
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Do not search for the leaked state
+    #[arg(long)]
+    pub(crate) no_state: bool,
+
     #[command(flatten)]
-    pub(crate) search: SearchArgs,
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingOptions<NioArgs>,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+impl UsesSettings for NioArgs {
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, BASE, JOBS, ATTEMPT, CLASS_PATH, STORE];
+    const REQUIRED: &'static [(&'static str, &'static str)] = &[("base", "changed")];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -28,4 +62,17 @@ pub(crate) enum NioModeArg {
     IsolatedMethod,
     IsolatedClass,
     EntireSuite,
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake nio -- pytest", "Run every test twice in one process, each in a process of its own."),
+        ("unflake nio --changed", "Search the tests that you changed."),
+        ("unflake nio test_cart --no-state", "Search the tests with `test_cart` in their names, faster."),
+    ];
+    let own = [
+        (Exit::Success, "no non-idempotent test found"),
+        (Exit::RealFailures, "at least one test is non-idempotent or flaky"),
+    ];
+    long_help(&examples, &own, RUNS_TESTS)
 }

@@ -2,26 +2,64 @@
 
 use clap::Args;
 
-use crate::args::groups::{SEARCH_EXITS, SearchArgs};
+use crate::args::groups::{CommandArgs, OutputArgs};
+use crate::args::help::{RUNS_TESTS, long_help};
+use crate::args::setting_options::{
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
+};
+use crate::args::test_names::test_names;
+use crate::exit::Exit;
 
 #[derive(Debug, Args)]
-#[command(after_help = SEARCH_EXITS)]
+#[command(after_long_help = after_help())]
 pub(crate) struct OrderArgs {
-    /// The tests to look into, by name or part of it. None: all of them.
+    /// Tests to search, by name or part of it [default: all]
+    #[arg(value_name = "TEST", add = test_names())]
     pub(crate) tests: Vec<String>,
 
-    /// How many random orders to try when every pair has been covered.
+    /// Random orders to run after every pair is covered
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) random: u32,
 
-    /// What random orders are drawn from; it is printed, so that they can be had again.
+    /// Seed of the random orders [default: drawn and printed]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Look for every culprit and every cleaner in a large suite too.
+    /// Find every polluter and cleaner, in a large suite too
     #[arg(long)]
     pub(crate) thorough: bool,
 
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+
+    /// Do not search for the leaked state
+    #[arg(long)]
+    pub(crate) no_state: bool,
+
     #[command(flatten)]
-    pub(crate) search: SearchArgs,
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingOptions<OrderArgs>,
+
+    #[command(flatten)]
+    pub(crate) command: CommandArgs,
+}
+
+impl UsesSettings for OrderArgs {
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, CLASS_PATH, STORE];
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake order -- pytest", "Search the suite for order-dependent tests."),
+        ("unflake order test_cold --for 1h", "Search for polluters of one test for up to an hour."),
+        ("unflake order --seed 4711", "Repeat the random orders of an earlier search."),
+    ];
+    let own = [
+        (Exit::Success, "no order-dependent test found"),
+        (Exit::RealFailures, "at least one test is order-dependent or flaky"),
+    ];
+    long_help(&examples, &own, RUNS_TESTS)
 }

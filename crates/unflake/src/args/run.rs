@@ -4,67 +4,79 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs, SettingOptions};
+use crate::args::groups::{CommandArgs, OutputArgs};
+use crate::args::help::{RUNS_TESTS, long_help};
+use crate::args::setting_options::{
+    ATTEMPT, CHANGE, CLASS_PATH, JOBS, RERUNS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    VERIFY_BASE,
+};
 use crate::commands::filter::file::RuleName;
+use crate::exit::Exit;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 passed or only flaky tests failed, 1 real failures, 2 wrong usage, 3 not all tests ran, \
-4 the runner could not run, 5 no tests, 70 unflake's own trouble, 130 stopped by you."
-)]
+#[command(after_long_help = after_help())]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) settings: SettingOptions,
+    pub(crate) settings: SettingOptions<RunArgs>,
 
-    /// Let assertions fail that are known to vary without a change: those in unflake-filter.toml,
-    /// or in FILE. Each that failed is listed
-    #[arg(
-        long,
-        value_name = "FILE",
-        num_args = 0..=1,
-        require_equals = true,
-        conflicts_with = "stress",
-        help_heading = "Filter"
-    )]
+    /// Let known flaky assertions fail [default FILE: unflake-filter.toml]
+    ///
+    /// `unflake filter learn` writes the file. Each assertion that failed is listed.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Filter")]
     pub(crate) filter: Option<Option<PathBuf>>,
 
     #[command(flatten)]
     pub(crate) filtering: FilteringArgs,
 
-    /// Run every test again and again beside copies of itself, more at once than there are cores,
-    /// until it fails or the time is over. A test that failed is left alone, the others go on
-    #[arg(long, help_heading = "Stress")]
-    pub(crate) stress: bool,
-
-    /// How long to go on with --stress: `90`, `2m`, `1h` [default: 1m]
-    #[arg(long = "for", value_name = "TIME", requires = "stress", help_heading = "Stress")]
-    pub(crate) stress_for: Option<String>,
-
-    /// How often to run each test with --stress at most
-    #[arg(long, value_name = "N", requires = "stress", help_heading = "Stress")]
-    pub(crate) times: Option<u32>,
-
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Show at the end what the runner itself printed.
-    #[arg(long)]
+    /// Print at the end what the runner itself printed
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) runner_output: bool,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
 }
 
+impl UsesSettings for RunArgs {
+    const SETTINGS: &'static [SettingGroup] =
+        &[RERUNS, CHANGE, VERIFY_BASE, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake run -- pytest tests/", "Run the suite, rerun each failure, classify it as real or flaky."),
+        ("unflake run --fresh 3 -- cargo test", "Rerun each failure in three fresh environments."),
+        ("unflake run --flaky-result fail --junit report.xml -- ctest", "Fail on flaky tests too; write a report."),
+        ("unflake run --results 'out/*.xml' --one-test 'go test -run {name}' -- make test", "Use any other runner."),
+    ];
+    let own = [
+        (Exit::Success, "everything passed, or only flaky tests failed"),
+        (Exit::RealFailures, "at least one real failure, or a flaky one with `--flaky-result fail`"),
+        (Exit::Incomplete, Exit::Incomplete.meaning()),
+    ];
+    long_help(&examples, &own, RUNS_TESTS)
+}
+
 /// How `unflake run --filter` filters.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FilteringArgs {
-    /// Let only assertions fail whose score is beyond this [default: as the file says, or 0]
-    #[arg(long, value_name = "SCORE", help_heading = "Filter")]
+    /// Let only assertions with a higher score fail [default: from the file, or 0]
+    #[arg(long, value_name = "SCORE", requires = "filter", help_heading = "Filter", hide_short_help = true)]
     pub(crate) threshold: Option<f64>,
 
-    /// `strict`: a failure must be like one that was seen without a change, and not come every time
-    /// now. `published`: any may come, as in the dissertation that the filter is from [default: as
-    /// the file says, or strict]
-    #[arg(long, value_name = "RULE", hide_possible_values = true, help_heading = "Filter")]
+    /// Which failures of them: strict or published [default: from the file, or strict]
+    ///
+    /// `strict`: a failure must be like one that was seen without a change, and must not happen
+    /// every time now. `published`: any failure, as in the publication that the filter is from.
+    #[arg(
+        long,
+        value_name = "RULE",
+        requires = "filter",
+        hide_possible_values = true,
+        help_heading = "Filter",
+        hide_short_help = true
+    )]
     pub(crate) rule: Option<RuleName>,
 }

@@ -2,21 +2,28 @@
 
 use clap::Args;
 
-use crate::args::groups::StoreArg;
+use crate::args::help::{READS, long_help};
+use crate::args::setting_options::StoreOption;
+use crate::exit::Exit;
 
 /// `test` on the keys of a telephone.
 const PORT: u16 = 8378;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Listens on the loopback address only. Reading needs nothing; what writes needs the token in the address that is printed. Every page has \
-its JSON: the same address with .json (/inbox.json, /test/12.json). Ctrl-C ends it."
-)]
+#[command(after_long_help = after_help())]
 pub(crate) struct ServeArgs {
-    /// The port; 0 is any that is free.
+    /// The port; 0 takes any free one
     #[arg(long, default_value_t = PORT, value_name = "N")]
     pub(crate) port: u16,
 
     #[command(flatten)]
-    pub(crate) store: StoreArg,
+    pub(crate) store: StoreOption,
+}
+
+fn after_help() -> String {
+    let examples = [
+        ("unflake serve", "Print an address of this machine, and serve until Ctrl-C."),
+        ("curl localhost:8378/inbox.json", "Every page as JSON: its address with .json."),
+    ];
+    long_help(&examples, &[(Exit::Success, "stopped by Ctrl-C")], READS)
 }

@@ -27,10 +27,11 @@ const TIME: Duration = Duration::from_secs(600);
 pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     let layers = layers(&args.layers)?;
-    let rules = Rules::without(&args.no_rules, &unflake_runners::temporary_names())
-        .map_err(|unknown| CommandError::usage(format!("--no-rule: {unknown}")))?;
+    let rules = Rules::without(&args.no_rules, &unflake_runners::temporary_names()).map_err(|unknown| {
+        CommandError::usage(format!("--no-rule: {unknown}")).hint("`unflake measure --help` lists the rules")
+    })?;
     if args.runs < 2 {
-        return Err(CommandError::usage("--runs: one run has nothing to be compared with"));
+        return Err(CommandError::usage("--runs: one run has nothing to be compared with").hint("give at least 2"));
     }
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     let time = settings::engine_limit(seconds);
@@ -51,7 +52,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut measure)?;
     if let Some(name) = measure.unmatched_names().first() {
-        return Err(CommandError::unknown_test(name));
+        return Err(CommandError::unknown_test(name, done.record.test_names()));
     }
     let measured = measure.measured(done.record.recorders.view());
     let conclusion = conclude(&done.record, measured.runs);
@@ -75,10 +76,9 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
 /// The layers that the user named, in their order; all where none was named. The verdict is always
 /// among them.
 fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
-    let names = || Layer::ALL.map(Layer::word).join(", ");
     for word in words {
         if Layer::from_word(word).is_none() {
-            return Err(CommandError::usage(format!("--layer: there is no layer `{word}`: {}", names())));
+            return Err(CommandError::unknown_value("--layer", word, &Layer::ALL.map(Layer::word)));
         }
     }
     let wanted =

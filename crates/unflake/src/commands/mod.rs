@@ -3,31 +3,25 @@
 //! Each command resolves its own settings from its arguments through [`Context`].
 
 mod affected;
-mod comment;
 mod completions;
+mod config;
 mod demo;
 mod doctor;
 mod factors;
-mod feedback;
 pub(crate) mod filter;
-mod history;
-mod import;
-mod issue;
+pub(crate) mod history;
 pub(crate) mod locate;
+mod man;
 mod measure;
 mod order_and_nio;
-pub(crate) mod prepare;
 mod quarantine;
 mod replay;
+mod report;
 mod run;
-pub(crate) mod score;
 mod serve;
-mod settings;
-mod store_copy;
+mod stress;
 pub(crate) mod trace;
 pub(crate) mod under;
-
-use std::io::{self, Write};
 
 use crate::args::{ColorChoice, Command};
 use crate::context::Context;
@@ -36,43 +30,39 @@ use crate::exit::Exit;
 
 /// Runs a command, and prints the error where it fails.
 pub(crate) fn run_to_exit(command: Command, color: ColorChoice) -> Exit {
-    let exit = Context::new(color).and_then(|context| dispatch(command, &context)).unwrap_or_else(|error| fail(&error));
+    let result = Context::new(color).and_then(|context| dispatch(command, &context));
+    let exit = result.unwrap_or_else(|error| {
+        error.print(color);
+        error.exit
+    });
     tracing::info!(code = exit.code(), reason = ?exit, "exit");
     exit
 }
 
-pub(crate) fn fail(error: &CommandError) -> Exit {
-    let _ = writeln!(io::stderr(), "{error}");
-    error.exit
-}
-
 fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
     match command {
-        Command::Run(args) => run::run(args, context),
+        Command::Run(args) => run::run(*args, context),
+        Command::Affected(args) => affected::run(args, context),
         Command::Replay(args) => replay::run(args, context),
-        Command::Trace(args) => trace::run(args, context),
         Command::Nio(args) => order_and_nio::nio(args, context),
         Command::Order(args) => order_and_nio::order(args, context),
-        Command::Locate(args) => locate::command::run(args, context),
-        Command::Prepare(args) => prepare::run(args, context),
-        Command::Factors(args) => factors::command::run(args, context),
-        Command::Measure(args) => measure::run(args, context),
+        Command::Locate(args) if args.all => locate::batch::run(*args, context),
+        Command::Locate(args) => locate::command::run(*args, context),
+        Command::Factors(args) => factors::command::run(*args, context),
+        Command::Measure(args) => measure::run(*args, context),
+        Command::Stress(args) => stress::run(args, context),
         Command::Filter(command) => filter::run(command, context),
-        Command::Affected(args) => affected::run(args, context),
-        Command::History(args) => history::run(args, context),
-        Command::Answer(args) => feedback::run(&args, context),
-        Command::Comment(args) => comment::run(args, context),
-        Command::Issue(args) => issue::run(&args, context),
-        Command::Quarantine(args) => quarantine::command::run(&args, context),
-        Command::Score(args) => score::run(args, context),
+        Command::History(command) => history::run(command, context),
+        Command::Quarantine(command) => quarantine::command::run(command, context),
         Command::Serve(args) => serve::run(args, context),
-        Command::Report(args) => serve::file::run(args, context),
-        Command::Import(args) => import::run(args, context),
-        Command::Store(command) => store_copy::run(&command, context),
+        Command::Report(command) => report::run(command, context),
+        Command::Trace(args) => trace::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
-        Command::Settings(args) => settings::run(args, context),
+        Command::Config(args) => config::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Complete(args) => completions::complete(args),
         Command::Tell(args) => doctor::tell(&args),
         Command::Keep(_) | Command::Drive(_) | Command::Under(_) => unreachable!("main handles these"),
     }

@@ -26,12 +26,10 @@ use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing, inconclusiv
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.search.settings, args.search.command)?;
-    let only = match (args.changed, args.tests.is_empty()) {
-        (true, false) => return Err(CommandError::usage("--changed selects the tests, so none can be named")),
-        (true, true) => Some(changed_tests(settings, &context.here)?),
-        (false, false) => Some(args.tests),
-        (false, true) => None,
+    let settings = &context.test_settings(args.settings, args.command)?;
+    let only = match args.changed {
+        true => Some(changed_tests(settings, &context.here)?),
+        false => (!args.tests.is_empty()).then_some(args.tests),
     };
     if only.as_ref().is_some_and(Vec::is_empty) {
         println!("no test is new or changed against the base");
@@ -43,18 +41,18 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         NioModeArg::EntireSuite => NioMode::EntireSuite,
     };
     let isolation = settings.runner().in_process_isolation();
-    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut nio = Nio::new(NioConfig {
         mode,
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
         in_process: isolation.filter(|_| settings.fresh_by.value != Isolation::Process).map(|_| settings.jobs.value),
-        state: !args.search.no_state,
+        state: !args.no_state,
         seconds,
     });
     let facts = ReportFacts::search("nio");
-    let search = Search { facts, output: &args.search.output, seconds, by_change: args.changed, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: args.changed, settings, context };
     search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
@@ -85,7 +83,7 @@ fn only_beside(tests: &[TestId]) -> Option<String> {
 }
 
 pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.search.settings, args.search.command)?;
+    let settings = &context.test_settings(args.settings, args.command)?;
     let seed = match args.seed {
         Some(seed) => seed,
         // Six digits: short enough to be typed again.
@@ -94,18 +92,18 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
             drawn.map_err(CommandError::internal("draw a seed"))? % 1_000_000
         }
     };
-    let seconds = settings::time(args.search.time.as_deref(), TIME)?;
+    let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut order = Order::new(OrderConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
         random: args.random,
         seed,
         thorough: args.thorough,
-        state: !args.search.no_state,
+        state: !args.no_state,
         fresh_by: settings.fresh_by.value,
     });
     let facts = ReportFacts { seed: Some(seed), ..ReportFacts::search("order") };
-    let search = Search { facts, output: &args.search.output, seconds, by_change: false, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: false, settings, context };
     search.run(
         &mut order,
         |order| order.unmatched_names(),
@@ -148,7 +146,7 @@ impl Search<'_> {
         let mut done = run.run(technique)?;
         let unmatched = if done.record.listed && !self.by_change { unmatched(technique) } else { Vec::new() };
         if let Some(name) = unmatched.first() {
-            return Err(CommandError::unknown_test(name));
+            return Err(CommandError::unknown_test(name, done.record.test_names()));
         }
         let conclusion = conclude(&done.record, self.facts.name);
         done.finish(&conclusion);
@@ -202,7 +200,7 @@ fn class_of(test: &str) -> &str {
 /// Names, or parts of names, of the tests that are new or changed against the base.
 fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, CommandError> {
     let Some(compare) = ComparisonBase::new(settings, here)? else {
-        return Err(CommandError::usage("--changed: this is not a git repository"));
+        return Err(CommandError::usage("--changed: this is not a git repository").hint("name the tests instead"));
     };
     let repository = compare.repository().map_err(CommandError::usage)?;
     let with_option = |error: unflake_git::GitError| CommandError::usage(format!("--changed: {error}"));

@@ -10,7 +10,6 @@ use unflake_report as report;
 use unflake_techniques::SingleSession;
 
 use crate::args::replay::ReplayArgs;
-use crate::commands::trace::not_one;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
@@ -29,7 +28,8 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
     let mut done = TechniqueRun::with_files(context, settings, launch, &args.output)?.run(&mut session)?;
     let not_found = names.iter().zip(&session.matching).find(|(_, matching)| matching.len() != 1);
     if let Some((name, matching)) = not_found.filter(|_| done.record.listed) {
-        return Err(not_one(name, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(name, &matching, done.record.test_names()));
     }
     let conclusion = conclude(&done.record, names.len());
     done.finish(&conclusion);

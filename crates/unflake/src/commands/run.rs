@@ -1,61 +1,41 @@
 //! `unflake run`: runs the suite, reruns failures, and classifies each as real or flaky.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
 use unflake_report as report;
-use unflake_techniques::{
-    AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs, Stress, StressConfig, Technique,
-};
+use unflake_techniques::{AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs};
 
 use crate::args::run::RunArgs;
 use crate::commands::filter::command;
 use crate::commands::quarantine::command::Quarantine;
-use crate::config::settings::{self, FlakyResult, SettingSource, Settings};
+use crate::config::settings::{FlakyResult, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing, lost_results};
+use crate::technique_run::{ReportFacts, TechniqueRun, lost_results};
 
-/// Environments per core that run at the same time under stress.
-const STRESS_PER_CORE: usize = 4;
 /// Seeds drawn for new processes.
 const SEEDS: usize = 10;
-const STRESS_TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     let here = &context.here;
     let mut launch = launch(settings);
-    let compares = settings.granularity.value.is_some() && !args.stress;
+    let compares = settings.granularity.value.is_some();
     let compare = if compares { ComparisonBase::new(settings, here)? } else { None };
     let no_repository = compares && compare.is_none();
-    // Under stress the user looks for failures: each flaky one counts.
-    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail || args.stress;
+    let flaky_gates = settings.flaky_result.value == FlakyResult::Fail;
     let quarantine = Quarantine::of(here)?;
     let gates = |record: &Gathered, finding: &Finding| {
         (finding.is_real() || finding.is_undecided() || flaky_gates && finding.is_flaky())
             && !quarantine.excuses(record, finding)
     };
-    let seconds = settings::time(args.stress_for.as_deref(), STRESS_TIME)?;
-    let mut technique: Box<dyn Technique> = if args.stress {
-        if settings.jobs.from == SettingSource::Default {
-            launch.jobs *= STRESS_PER_CORE;
-        }
-        Box::new(Stress::new(StressConfig {
-            seconds,
-            times: args.times,
-            copies: launch.jobs as u32,
-            fresh_by: settings.fresh_by.value,
-        }))
-    } else {
-        let never = NeverExcuse::new(&settings.never_excuse.value)?;
-        Box::new(Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out()))
-    };
+    let never = NeverExcuse::new(&settings.never_excuse.value)?;
+    let mut ladder = Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out());
     let mut filter = match &args.filter {
         Some(file) => {
             launch = command::watching(launch);
@@ -64,17 +44,15 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
         }
         None => None,
     };
-    let jobs = launch.jobs;
     let run = TechniqueRun {
         compare,
         gates: Box::new(gates),
-        budget: args.stress.then_some(seconds),
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
-    let mut done = run.run_under(technique.as_mut(), policy)?;
+    let mut done = run.run_under(&mut ladder, policy)?;
     done.record.apart = quarantine.set_apart(&done.record);
-    let conclusion = conclude(&done.record, gates, args.stress);
+    let conclusion = conclude(&done.record, gates, " (--flaky-result fail)");
     done.finish(&conclusion);
     let notes = &mut done.record.notes;
     notes.extend(filter.iter().flat_map(AssertionFilter::notes));
@@ -82,9 +60,6 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
         let note = "not a git repository, so failures are not compared with your change";
         notes.push(note.to_owned());
-    }
-    if args.stress {
-        notes.push(format!("{} runs, up to {jobs} at the same time", done.record.attempts.len()));
     }
     let facts =
         ReportFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
@@ -114,8 +89,12 @@ fn drawn_seeds() -> impl Iterator<Item = u32> {
 }
 
 /// Real failures come before everything but an interruption; flaky ones after everything that kept
-/// tests from running.
-fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stress: bool) -> Conclusion {
+/// tests from running. `flaky_counts` says why flaky failures count where they do.
+pub(crate) fn conclude(
+    record: &Gathered,
+    gates: impl Fn(&Gathered, &Finding) -> bool,
+    flaky_counts: &str,
+) -> Conclusion {
     let gating = || record.findings.iter().filter(|finding| gates(record, finding));
     let count = |is: fn(&Finding) -> bool| gating().filter(|finding| is(finding)).count();
     let (real, undecided, gating) = (count(Finding::is_real), count(Finding::is_undecided), gating().count());
@@ -151,8 +130,7 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
         return Exit::NoTests.because("no tests found");
     }
     if gating > 0 {
-        let why = if stress { " under stress" } else { " (--flaky-result fail)" };
-        return Exit::RealFailures.because(failures(gating, "flaky") + why);
+        return Exit::RealFailures.because(failures(gating, "flaky") + flaky_counts);
     }
     if !record.left.is_empty() {
         return Exit::Incomplete.because(format!("{} planned tests did not run", record.left.len()));
@@ -173,7 +151,6 @@ fn conclude(record: &Gathered, gates: impl Fn(&Gathered, &Finding) -> bool, stre
     let only_flaky = || format!("no real failure, {flaky} flaky");
     let excused = record.apart.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
     let meaning = match excused {
-        0 if stress => return found_nothing(record, "failure under stress"),
         0 if flaky > 0 => only_flaky(),
         0 if filtered == 1 => "1 failure excused by the filter, all else passed".to_owned(),
         0 if filtered > 1 => format!("{filtered} failures excused by the filter, all else passed"),

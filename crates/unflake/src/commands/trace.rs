@@ -21,8 +21,6 @@ use crate::technique_run::TechniqueRun;
 
 /// Further steps of a thread are counted, not shown.
 const MOST_STEPS: usize = 100_000;
-/// The number of matching tests that an error names.
-const NAMED: usize = 10;
 
 /// The trace of an attempt, read before its files are removed.
 #[derive(Default)]
@@ -48,8 +46,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     let settings = &context.test_settings(args.settings, args.command)?;
     if settings.results.value.is_some() {
         let able = unflake_runners::names_with(|runner| runner.trace, "or");
-        let what = format!("what a runner only writes results of cannot be traced: use {able}");
-        return Err(CommandError::usage(what));
+        return Err(CommandError::usage("tests that are known by their result files only cannot be traced")
+            .hint(format!("use {able}")));
     }
     let launch = Launch { traced: Some(Tracing::Lines), ..launch(settings) };
     let mut once = SingleSession::new(vec![args.test.clone()], Purpose::Look, Isolation::Fork);
@@ -68,7 +66,8 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     }
     let matching = once.matching.concat();
     if matching.len() != 1 {
-        return Err(not_one(&args.test, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&args.test, &matching, record.test_names()));
     }
     done.finish(&Exit::Success.because("the test was traced"));
     let traced = done.record.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());
@@ -84,19 +83,6 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
         }
     })?;
     Ok(if attempt.outcome.is_failure() { Exit::RealFailures } else { Exit::Success })
-}
-
-/// The error where a name does not match exactly one test.
-pub(crate) fn not_one(wanted: &str, matching: &[&str]) -> CommandError {
-    if matching.is_empty() {
-        let hint = "a part of its name is enough, if no other test has it";
-        return CommandError::usage(format!("no test has `{wanted}` in its name")).hint(hint);
-    }
-    let mut what = format!("{} tests have `{wanted}` in their names; name one:", matching.len());
-    for name in matching.iter().take(NAMED) {
-        what.push_str(&format!("\n    {}", report::one_line(name)));
-    }
-    CommandError::usage(what)
 }
 
 fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use unflake_model::{Factor, FactorEffect, FactorKind, declare_factors};
 use unflake_report::plain;
-use unflake_worlds::{World, WorldError, WorldRun, run as run_in_world};
+use unflake_worlds::{World, WorldRun, run as run_in_world};
 
+use crate::args::ColorChoice;
 use crate::args::under::UnderArgs;
-use crate::exit::Exit;
+use crate::error::CommandError;
 
 /// Declares the factors of every process and those of all runners.
 pub(crate) fn declare_all() {
@@ -19,6 +20,9 @@ pub(crate) fn declare_all() {
 #[derive(Debug, Default)]
 pub(crate) struct FactorArgs(Vec<Factor>);
 
+/// The longest help text of one line.
+const SHORT: usize = 65;
+
 fn kinds() -> impl Iterator<Item = FactorKind> {
     FactorKind::all().into_iter().filter(|kind| matches!(kind.effect, FactorEffect::Process(_)))
 }
@@ -28,8 +32,9 @@ impl Args for FactorArgs {
         let flag = |kind: FactorKind| {
             Arg::new(kind.name)
                 .long(kind.name)
-                .value_name("SETTING")
-                .help(format!("{}: {}", kind.title, kind.syntax))
+                .value_name("VALUE")
+                .help(short_help(&kind))
+                .long_help(format!("{}: {}", kind.title, kind.syntax))
                 .help_heading("Factors")
                 .allow_hyphen_values(true)
                 .action(ArgAction::Append)
@@ -55,11 +60,22 @@ impl FromArgMatches for FactorArgs {
     }
 }
 
-/// The exit code: that of the command, if it could be started.
-pub(crate) fn run(args: &UnderArgs) -> u8 {
+/// What the factor is, and as many of its values as fit in a line.
+fn short_help(kind: &FactorKind) -> String {
+    let text = format!("{}: {}", kind.title, kind.syntax);
+    let ends = text.match_indices(", ").chain(text.match_indices("; ")).map(|(at, _)| at).chain([text.len()]);
+    let fitting = ends.filter(|end| text[..*end].chars().count() <= SHORT).max();
+    text[..fitting.unwrap_or(text.len())].to_owned()
+}
+
+/// The exit code: that of the command, where it could be started.
+pub(crate) fn run(args: &UnderArgs, color: ColorChoice) -> u8 {
     let world = match World::new(&args.factors.0) {
         Ok(world) => world,
-        Err(error) => return fail(&error, Exit::Usage),
+        Err(cannot) => {
+            let error = CommandError::usage(cannot.to_string()).hint("`unflake under --help` lists the factors");
+            return fail(&error, color);
+        }
     };
     if !args.quiet {
         note(&format!("running under {}", listed(world.factors())));
@@ -70,13 +86,16 @@ pub(crate) fn run(args: &UnderArgs) -> u8 {
             report_unreached(&ended, &by_shim);
             ended.code
         }
-        Err(error) => fail(&error, Exit::Runner),
+        Err(cannot) => fail(
+            &CommandError::runner(cannot.to_string()).hint("check that the program exists and is executable"),
+            color,
+        ),
     }
 }
 
-fn fail(error: &WorldError, exit: Exit) -> u8 {
-    let _ = writeln!(io::stderr(), "error: {}", plain(&error.to_string()));
-    exit.code()
+fn fail(error: &CommandError, color: ColorChoice) -> u8 {
+    error.print(color);
+    error.exit.code()
 }
 
 fn note(text: &str) {

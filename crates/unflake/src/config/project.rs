@@ -25,7 +25,9 @@ pub(crate) fn find(start: &Path) -> PathBuf {
 pub(crate) fn settings_file(project: &Path) -> Result<Option<SettingsFile>, SettingError> {
     let parse = |path: &Path| -> Result<Option<toml::Table>, SettingError> {
         let Ok(text) = fs::read_to_string(path) else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| SettingError(format!("{} cannot be read: {error}", path.display())))
+        text.parse().map(Some).map_err(|error: toml::de::Error| {
+            SettingError::new(format!("{} cannot be read: {}", path.display(), error.to_string().trim_end()))
+        })
     };
     for name in ["unflake.toml", ".config/unflake.toml"] {
         let path = project.join(name);

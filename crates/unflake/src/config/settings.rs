@@ -10,8 +10,10 @@ use unflake_runners::{RunnerOptions, Selection};
 use unflake_store::StoreLocation;
 use unflake_techniques::{AtBase, NeverExcuse};
 
-use crate::args::groups::SettingOptions;
+use crate::args::setting_options::TypedSettings;
+use crate::config::keys::{KEYS, default_never_excuse, variable_of};
 use crate::error::CommandError;
+use crate::suggest;
 
 /// A value and its source.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,8 +62,17 @@ pub(crate) struct Settings {
 
 /// An invalid setting, with the values that are valid.
 #[derive(Debug, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct SettingError(pub(crate) String);
+#[error("{message}")]
+pub(crate) struct SettingError {
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl SettingError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+}
 
 /// The parsed settings file.
 #[derive(Debug, Default)]
@@ -78,73 +89,41 @@ pub(crate) struct SettingSources<'a> {
     pub(crate) project: &'a Path,
 }
 
-const NAMES: [&str; 19] = [
-    "command",
-    "immediate",
-    "at-end",
-    "fresh",
-    "fresh-by",
-    "too-many",
-    "flaky-result",
-    "never-excuse",
-    "base",
-    "granularity",
-    "verify-base",
-    "jobs",
-    "timeout",
-    "output-limit",
-    "results",
-    "one-test",
-    "classpath-file",
-    "test-classes",
-    "store",
-];
-
 impl Settings {
     pub(crate) fn resolve(
-        options: SettingOptions,
+        mut typed: TypedSettings,
         command: Vec<String>,
         sources: &SettingSources<'_>,
     ) -> Result<Self, SettingError> {
-        if let Some(file) = sources.file
-            && let Some(unknown) = file.table.keys().find(|key| !NAMES.contains(&key.as_str()))
-        {
-            let known = NAMES.join(", ");
-            return Err(SettingError(format!(
-                "{}: there is no setting `{unknown}`. There are: {known}",
-                file.path.display()
-            )));
+        sources.file.map_or(Ok(()), check_names)?;
+        if !command.is_empty() {
+            typed.insert("command", command);
         }
-        let patterns = NeverExcuse::DEFAULT_PATTERNS
-            .into_iter()
-            .chain(unflake_runners::never_excuse())
-            .map(str::to_owned)
-            .collect();
-        let command = if command.is_empty() { None } else { Some(command) };
-        let test_classes = if options.test_classes.is_empty() { None } else { Some(options.test_classes) };
-        let never_excuse = if options.never_excuse.is_empty() { None } else { Some(options.never_excuse) };
+        let typed = &typed;
+        let patterns = default_never_excuse().map(str::to_owned).collect();
         let settings = Self {
-            command: sources.list("command", command, Vec::new())?,
-            immediate: sources.one("immediate", options.immediate, 1, whole)?,
-            at_end: sources.one("at-end", options.at_end, 1, whole)?,
-            fresh: sources.one("fresh", options.fresh, 1, whole)?,
-            fresh_by: sources.one("fresh-by", options.fresh_by, Isolation::Fork, fresh_by)?,
-            too_many: sources.one("too-many", options.too_many, 1.0, per_cent)?,
-            flaky_result: sources.one("flaky-result", options.flaky_result, FlakyResult::Pass, flaky_result)?,
-            never_excuse: sources.list("never-excuse", never_excuse, patterns)?,
-            base: sources.one("base", options.base, None, some_text)?,
-            granularity: sources.one("granularity", options.granularity, Some(Granularity::File), granularity)?,
-            verify_base: sources.one("verify-base", options.verify_base, AtBase::Needed, at_base)?,
-            jobs: sources.one("jobs", options.jobs, sources.cores, at_least_one)?,
-            timeout: sources.one("timeout", options.timeout, Some(Duration::from_secs(900)), duration)?,
-            output_limit: sources.one("output-limit", options.output_limit, 65536, at_least_one)?,
-            results: sources.one("results", options.results, None, some_text)?,
-            one_test: sources.one("one-test", options.one_test, None, some_text)?,
-            classpath_file: sources.one("classpath-file", options.classpath_file, None, some_text)?,
-            test_classes: sources.list("test-classes", test_classes, Vec::new())?,
-            store: sources.location(options.store)?,
+            command: sources.list("command", typed, Vec::new())?,
+            immediate: sources.one("immediate", typed, 1, whole)?,
+            at_end: sources.one("at-end", typed, 1, whole)?,
+            fresh: sources.one("fresh", typed, 1, whole)?,
+            fresh_by: sources.one("fresh-by", typed, Isolation::Fork, fresh_by)?,
+            too_many: sources.one("too-many", typed, 1.0, per_cent)?,
+            flaky_result: sources.one("flaky-result", typed, FlakyResult::Pass, flaky_result)?,
+            never_excuse: sources.list("never-excuse", typed, patterns)?,
+            base: sources.one("base", typed, None, some_text)?,
+            granularity: sources.one("granularity", typed, Some(Granularity::File), granularity)?,
+            verify_base: sources.one("verify-base", typed, AtBase::Needed, at_base)?,
+            jobs: sources.one("jobs", typed, sources.cores, at_least_one)?,
+            timeout: sources.one("timeout", typed, Some(Duration::from_secs(900)), duration)?,
+            output_limit: sources.one("output-limit", typed, 65536, at_least_one)?,
+            results: sources.one("results", typed, None, some_text)?,
+            one_test: sources.one("one-test", typed, None, some_text)?,
+            classpath_file: sources.one("classpath-file", typed, None, some_text)?,
+            test_classes: sources.list("test-classes", typed, Vec::new())?,
+            store: sources.location(typed)?,
         };
-        NeverExcuse::new(&settings.never_excuse.value).map_err(|bad| SettingError(format!("never-excuse: {bad}")))?;
+        NeverExcuse::new(&settings.never_excuse.value)
+            .map_err(|bad| SettingError::new(format!("never-excuse: {bad}")))?;
         settings.check_runner_options()?;
         Ok(settings)
     }
@@ -159,10 +138,10 @@ impl Settings {
                 let Some((name, value, from)) = find(option.name) else {
                     let (given, _, from) = first;
                     let text = format!("{given} ({from}) is of no use without {}, {}", option.name, option.meaning);
-                    return Err(SettingError(text));
+                    return Err(SettingError::new(text));
                 };
                 (option.check)(value)
-                    .map_err(|why| SettingError(format!("{name}: `{value}` ({from}) cannot be used: {why}")))?;
+                    .map_err(|why| SettingError::new(format!("{name}: `{value}` ({from}) cannot be used: {why}")))?;
             }
         }
         Ok(())
@@ -234,39 +213,51 @@ impl Settings {
     }
 }
 
+/// Refuses a name in the settings file that is not a setting.
+fn check_names(file: &SettingsFile) -> Result<(), SettingError> {
+    let names = || KEYS.iter().map(|key| key.name);
+    let Some(unknown) = file.table.keys().find(|name| names().all(|known| known != *name)) else { return Ok(()) };
+    let hint = suggest::did_you_mean(unknown, names())
+        .unwrap_or_else(|| format!("the settings are {}", names().collect::<Vec<_>>().join(", ")));
+    Err(SettingError {
+        message: format!("{} has an unknown setting `{unknown}`", file.path.display()),
+        hint: Some(hint),
+    })
+}
+
 impl SettingSources<'_> {
     fn one<T>(
         &self,
         name: &str,
-        flag: Option<String>,
+        typed: &TypedSettings,
         default: T,
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Setting<T>, SettingError> {
-        let Some((text, from)) = self.look_up(name, flag)? else {
+        let Some((text, from)) = self.look_up(name, typed)? else {
             return Ok(Setting { value: default, from: SettingSource::Default });
         };
         match parse(&text) {
             Ok(value) => Ok(Setting { value, from }),
-            Err(wanted) => Err(SettingError(format!("{name}: `{text}` ({from}) is not {wanted}"))),
+            Err(wanted) => Err(SettingError::new(format!("{name}: `{text}` ({from}) is not {wanted}"))),
         }
     }
 
     /// The location of the history. The error does not repeat an address: it may contain a
     /// password.
-    fn location(&self, flag: Option<String>) -> Result<Setting<StoreLocation>, SettingError> {
+    fn location(&self, typed: &TypedSettings) -> Result<Setting<StoreLocation>, SettingError> {
         let default = self.project.join(".unflake");
-        let Some((text, from)) = self.look_up("store", flag)? else {
+        let Some((text, from)) = self.look_up("store", typed)? else {
             return Ok(Setting { value: default.into(), from: SettingSource::Default });
         };
         match StoreLocation::parse(&text, &default, self.variable) {
             Ok(value) => Ok(Setting { value, from }),
-            Err(why) => Err(SettingError(format!("store: the address ({from}) cannot be used: {why}"))),
+            Err(why) => Err(SettingError::new(format!("store: the address ({from}) cannot be used: {why}"))),
         }
     }
 
-    fn look_up(&self, name: &str, flag: Option<String>) -> Result<Option<(String, SettingSource)>, SettingError> {
-        if let Some(text) = flag {
-            return Ok(Some((text, SettingSource::Flag)));
+    fn look_up(&self, name: &str, typed: &TypedSettings) -> Result<Option<(String, SettingSource)>, SettingError> {
+        if let Some(text) = typed.get(name).and_then(|values| values.last()) {
+            return Ok(Some((text.clone(), SettingSource::Flag)));
         }
         let variable = variable_of(name);
         if let Some(text) = (self.variable)(&variable) {
@@ -282,7 +273,7 @@ impl SettingSources<'_> {
             Some(toml::Value::Boolean(yes)) => Some((yes.to_string(), from)),
             Some(other) => {
                 let what = other.type_str();
-                return Err(SettingError(format!(
+                return Err(SettingError::new(format!(
                     "{name}: {from} has a value of type {what}; a text or a number is wanted"
                 )));
             }
@@ -292,11 +283,11 @@ impl SettingSources<'_> {
     fn list(
         &self,
         name: &str,
-        flags: Option<Vec<String>>,
+        typed: &TypedSettings,
         default: Vec<String>,
     ) -> Result<Setting<Vec<String>>, SettingError> {
-        if let Some(value) = flags {
-            return Ok(Setting { value, from: SettingSource::Flag });
+        if let Some(value) = typed.get(name) {
+            return Ok(Setting { value: value.clone(), from: SettingSource::Flag });
         }
         let variable = variable_of(name);
         if let Some(text) = (self.variable)(&variable) {
@@ -311,7 +302,7 @@ impl SettingSources<'_> {
         });
         match texts {
             Some(value) => Ok(Setting { value, from: SettingSource::File(file.path.clone()) }),
-            None => Err(SettingError(format!("{name}: {} must have a list of texts here", file.path.display()))),
+            None => Err(SettingError::new(format!("{name}: {} must have a list of texts here", file.path.display()))),
         }
     }
 }
@@ -326,10 +317,6 @@ impl fmt::Display for SettingSource {
             Self::Default => write!(f, "default"),
         }
     }
-}
-
-fn variable_of(name: &str) -> String {
-    format!("UNFLAKE_{}", name.replace('-', "_").to_uppercase())
 }
 
 fn some_text(text: &str) -> Result<Option<String>, String> {
@@ -387,7 +374,9 @@ fn flaky_result(text: &str) -> Result<FlakyResult, String> {
 pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, CommandError> {
     let time = match typed {
         None => Some(default),
-        Some(text) => duration(text).map_err(|why| CommandError::usage(format!("--for: `{text}` is not {why}")))?,
+        Some(text) => duration(text).map_err(|wanted| {
+            CommandError::usage(format!("--for: `{text}` is not a time")).hint(format!("give {wanted}"))
+        })?,
     };
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }

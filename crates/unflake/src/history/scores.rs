@@ -23,7 +23,7 @@ pub(crate) fn open(location: &StoreLocation) -> Result<Store, CommandError> {
         let example = unflake_runners::examples().next().unwrap_or_default();
         let runner = example.split(' ').next().unwrap_or_default();
         CommandError::usage(format!("there is no history in {location}")).hint(format!(
-            "`unflake run -- {runner}` begins one, `unflake import REPORT…` takes in the results of your CI"
+            "`unflake run -- {runner}` begins one, `unflake history import REPORT…` takes in the results of your CI"
         ))
     })
 }

@@ -9,9 +9,9 @@ use unflake_report::{FlakyTest, KnownFinding, ScoreRow, diagnosis_rank, is_diagn
 use unflake_store::{ReadyReport, Store, StoredFinding, TestKey};
 use unflake_techniques::TestStanding;
 
+use crate::commands::history::score;
+use crate::commands::locate::batch::page_for;
 use crate::commands::locate::command::shown;
-use crate::commands::prepare::page_for;
-use crate::commands::score;
 use crate::config::project;
 use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};
@@ -33,7 +33,7 @@ pub(crate) struct KnowledgeBase<'a> {
 }
 
 impl<'a> KnowledgeBase<'a> {
-    /// `directory`: that of the history; `main`: as for `unflake score`.
+    /// `directory`: that of the history; `main`: as for `unflake history score`.
     pub(crate) fn open(
         store: &'a Store,
         directory: &'a Path,

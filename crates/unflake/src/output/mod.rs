@@ -17,12 +17,15 @@ pub(crate) fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
     out.flush()
 }
 
-/// Writes to a file that the user named; `-` is standard output.
+/// Writes to a file that the user named; `-` is standard output, and a reader that has gone away
+/// (`| head`) is no error.
 pub(crate) fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if path.as_os_str() == "-" {
         let mut out = io::stdout().lock();
-        write(&mut out)?;
-        return out.flush();
+        return match write(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        };
     }
     let mut out = BufWriter::new(File::create(path)?);
     write(&mut out)?;

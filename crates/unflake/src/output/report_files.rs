@@ -30,9 +30,9 @@ const REPORT_LINES: usize = 196;
 enum ReportFormat {
     Json,
     Junit,
-    Annotations,
+    Github,
     Markdown,
-    CodeQuality,
+    Gitlab,
     Sarif,
 }
 
@@ -41,9 +41,9 @@ impl ReportFormat {
         match self {
             Self::Json => "write the JSON file",
             Self::Junit => "write the JUnit file",
-            Self::Annotations => "write the annotations",
+            Self::Github => "write the annotations",
             Self::Markdown => "write the Markdown",
-            Self::CodeQuality => "write the code quality report",
+            Self::Gitlab => "write the code quality report",
             Self::Sarif => "write the SARIF file",
         }
     }
@@ -52,9 +52,9 @@ impl ReportFormat {
         match self {
             Self::Json => report::json(run, name, out),
             Self::Junit => report::junit(run, out),
-            Self::Annotations => report::annotations(run, out),
+            Self::Github => report::annotations(run, out),
             Self::Markdown => report::markdown(run, out),
-            Self::CodeQuality => report::code_quality(run, out),
+            Self::Gitlab => report::code_quality(run, out),
             Self::Sarif => report::sarif(run, env!("CARGO_PKG_VERSION"), out),
         }
     }
@@ -74,9 +74,9 @@ impl ReportFiles {
         let wanted = [
             (ReportFormat::Json, &args.json),
             (ReportFormat::Junit, &args.junit),
-            (ReportFormat::Annotations, &args.annotations),
+            (ReportFormat::Github, &args.github),
             (ReportFormat::Markdown, &args.markdown),
-            (ReportFormat::CodeQuality, &args.code_quality),
+            (ReportFormat::Gitlab, &args.gitlab),
             (ReportFormat::Sarif, &args.sarif),
         ];
         let mut opened_files = Self { full: args.full, ..Self::default() };
@@ -84,7 +84,7 @@ impl ReportFiles {
             let Some(path) = path else { continue };
             let file: Box<dyn Write> = if path.as_os_str() == "-" {
                 // GitHub reads annotations from the log that people read.
-                opened_files.stdout_taken |= format != ReportFormat::Annotations;
+                opened_files.stdout_taken |= format != ReportFormat::Github;
                 Box::new(BufWriter::new(io::stdout()))
             } else {
                 // Other steps of a job write into the same summary.

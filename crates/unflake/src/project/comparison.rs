@@ -27,7 +27,8 @@ impl ComparisonBase {
     pub(crate) fn new(settings: &Settings, here: &Path) -> Result<Option<Self>, CommandError> {
         let base = Self { here: here.to_owned(), named: settings.base.value.clone() };
         if let Some(named) = &base.named {
-            let wrong = |why: String| CommandError::usage(format!("--base: {why}"));
+            let wrong =
+                |why: String| CommandError::usage(format!("--base: {why}")).hint("name a commit, branch or tag");
             base.repository().map_err(wrong)?.base(Some(named), &[]).map_err(|error| wrong(error.to_string()))?;
             return Ok(Some(base));
         }
@@ -39,7 +40,8 @@ impl ComparisonBase {
     /// The changes against the base, for a command that needs them.
     pub(crate) fn changes(settings: &Settings, here: &Path) -> Result<(Repository, Changes), CommandError> {
         let Some(this) = Self::new(settings, here)? else {
-            return Err(CommandError::usage("what changed cannot be told: this is not a git repository"));
+            return Err(CommandError::usage("what changed is unknown: this is not a git repository")
+                .hint("run it inside a git repository that has a commit"));
         };
         let repository = this.repository().map_err(CommandError::usage)?;
         let base = repository.base(this.named.as_deref(), &[]);

@@ -68,7 +68,7 @@ fn a_filtered_failure_appears_in_every_report() {
     );
     // The test counts as passed, and the history has the failure.
     let scores = sandbox.root().join("scores.json");
-    sandbox.unflake(["score", "--json", scores.to_str().unwrap()]).finish();
+    sandbox.unflake(["history", "score", "--json", scores.to_str().unwrap()]).finish();
     let scores: serde_json::Value = serde_json::from_str(&fs::read_to_string(scores).unwrap()).unwrap();
     let [scored] = &scores["findings"].as_array().unwrap()[..] else { panic!("{scores}") };
     assert_eq!((&scored["test"], &scored["failures"]), (&"test_it.py::test_lamp".into(), &1.into()), "{scored}");
@@ -168,7 +168,7 @@ fn a_missing_filter_and_unknown_tests_are_reported() {
         result.stderr
     );
     let result = sandbox.unflake(["filter", "tune"]).finish().expect_exit(2);
-    assert!(result.stderr.contains("unflake filter mark"), "{}", result.stderr);
+    assert!(result.stderr.contains("unflake filter label"), "{}", result.stderr);
     let result = call(&sandbox, &["filter", "learn", "nowhere"]).expect_exit(2);
     assert!(result.stderr.contains("no test has `nowhere`"), "{}", result.stderr);
     let result = sandbox.unflake(["filter", "show"]).finish().expect_exit(0);

@@ -133,7 +133,7 @@ fn varying_assertions_are_filtered_and_no_bug_is() {
 /// At the recommended threshold no bug is filtered either.
 fn tune(shop: &Shop, all: &[Version]) {
     let mark = |label: &str, test: &str, expression: &str| {
-        shop.0.unflake(["filter", "mark", label, test, expression]).finish().expect_exit(0);
+        shop.0.unflake(["filter", "label", label, test, expression]).finish().expect_exit(0);
     };
     for version in all {
         version.bugs.iter().for_each(|(test, expression)| mark("true", test, expression));

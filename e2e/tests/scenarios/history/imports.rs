@@ -1,4 +1,4 @@
-//! `unflake import`: what counts as the same test and the same report, and hostile files.
+//! `unflake history import`: what counts as the same test and the same report, and hostile files.
 
 use std::fs;
 
@@ -13,13 +13,13 @@ fn imported_results_and_own_runs_share_test_ids() {
     let plain = sandbox.command(python).args(["-m", "pytest", "-q", "--junit-xml=plain.xml"]).output().unwrap();
     assert_eq!(plain.status.code(), Some(1));
     let printed = sandbox
-        .unflake(["import", "plain.xml", "--revision", "c0ffee00c0ffee00", "--branch", "main"])
+        .unflake(["history", "import", "plain.xml", "--revision", "c0ffee00c0ffee00", "--branch", "main"])
         .finish()
         .expect_exit(0);
     assert!(printed.stdout.contains("1 report read · 2 results · 1 failed · 0 flaky"), "{}", printed.stdout);
     sandbox.run("", &format!("{python} -m pytest")).expect_exit(0);
 
-    let printed = sandbox.unflake(["history", "test_flaky"]).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "show", "test_flaky"]).finish().expect_exit(0);
     let lines: Vec<&str> = printed.stdout.lines().collect();
     assert!(
         lines.iter().any(|line| line.contains("failed") && line.contains("c0ffee00") && line.contains("main")),
@@ -27,7 +27,7 @@ fn imported_results_and_own_runs_share_test_ids() {
         printed.stdout
     );
     assert!(lines.iter().any(|line| line.contains("passed") && line.contains("suite")), "{}", printed.stdout);
-    let known = sandbox.unflake(["history", "test_"]).finish().expect_exit(0).stdout;
+    let known = sandbox.unflake(["history", "show", "test_"]).finish().expect_exit(0).stdout;
     assert_eq!(known.matches("test_it.py::").count(), 2, "{known}");
 }
 
@@ -39,10 +39,10 @@ fn importing_a_file_twice_adds_nothing() {
         .file("reports/deeper/two.xml", report(1, &[("test_a", true)]))
         .file("reports/notes.xml", "<notes/>")
         .file("copy.xml", &one);
-    let printed = sandbox.unflake(["import", "reports"]).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "import", "reports"]).finish().expect_exit(0);
     assert!(printed.stdout.contains("2 reports read · 3 results · 1 failed"), "{}", printed.stdout);
     let printed = sandbox
-        .unflake(["import", "reports", "copy.xml"])
+        .unflake(["history", "import", "reports", "copy.xml"])
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_RUN_ID", "7")
         .finish()
@@ -60,7 +60,8 @@ fn reports_without_timestamps_are_distinguished_by_ci_run() {
         ("7", "2", "1 report read"),
         ("8", "1", "1 report read"),
     ] {
-        let call = sandbox.unflake(["import", "one.xml"]).env("GITHUB_ACTIONS", "true").env("GITHUB_RUN_ID", run);
+        let call =
+            sandbox.unflake(["history", "import", "one.xml"]).env("GITHUB_ACTIONS", "true").env("GITHUB_RUN_ID", run);
         let printed = call.env("GITHUB_RUN_ATTEMPT", attempt).finish().expect_exit(0);
         assert!(printed.stdout.contains(word), "{run} {attempt}: {}", printed.stdout);
     }
@@ -81,29 +82,29 @@ fn broken_and_hostile_reports_are_rejected_safely() {
         .file("binary.xml", [b"<testsuite>".as_slice(), &[0, 255, 60, 60, 60]].concat())
         .file("empty.xml", "")
         .file("escape.xml", "<testsuite><testcase name='&#27;[31m::error::x\u{7}'><failure message='&#27;]0;x'/></testcase></testsuite>");
-    let printed = sandbox.unflake(["import", "cut.xml"]).finish().expect_exit(3);
+    let printed = sandbox.unflake(["history", "import", "cut.xml"]).finish().expect_exit(3);
     assert!(
         printed.stdout.contains("CUT") && printed.stdout.contains("what stands before is kept"),
         "{}",
         printed.stdout
     );
     assert!(printed.stdout.contains("2 results · 1 failed"), "{}", printed.stdout);
-    sandbox.unflake(["import", "bomb.xml"]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "bomb.xml"]).finish().expect_exit(0);
     for (file, why) in [
         ("deep.xml", "more than 64 elements"),
         ("wide.xml", "longer than 1024 KiB"),
         ("nested.json", ""),
         ("binary.xml", ""),
     ] {
-        let printed = sandbox.unflake(["import", file]).finish().expect_exit(3);
+        let printed = sandbox.unflake(["history", "import", file]).finish().expect_exit(3);
         assert!(printed.stdout.contains(why), "{}", printed.stdout);
     }
     for file in ["empty.xml", "missing.xml"] {
-        sandbox.unflake(["import", "--quiet", file]).finish().expect_exit(2);
+        sandbox.unflake(["history", "import", "--quiet", file]).finish().expect_exit(2);
     }
-    let printed = sandbox.unflake(["import", "escape.xml"]).finish();
+    let printed = sandbox.unflake(["history", "import", "escape.xml"]).finish();
     assert!(!printed.stdout.contains('\u{1b}'), "{:?}", printed.stdout);
-    let printed = sandbox.unflake(["score", "--all"]).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "score", "--all"]).finish().expect_exit(0);
     assert!(!printed.stdout.contains('\u{1b}') && !printed.stdout.contains('\u{7}'), "{:?}", printed.stdout);
     assert!(fs::metadata(sandbox.project().join(".unflake/history.db")).unwrap().len() < 1 << 20);
 }

@@ -83,9 +83,9 @@ fn kill_at_random(kills: usize, on_server: bool) {
     }
     let forward: Vec<String> = (0..REPORTS).map(|day| format!("reports/{day}.xml")).collect();
     let mut forward: Vec<&str> = forward.iter().map(String::as_str).collect();
-    forward.insert(0, "import");
+    forward.splice(0..0, ["history", "import"]);
     let mut backward = forward.clone();
-    backward[1..].reverse();
+    backward[2..].reverse();
     let python = python().to_str().unwrap();
     let run = ["run", "--", python, "-m", "pytest", "-q"];
     let home =

@@ -16,19 +16,21 @@ fn runs_and_imports_of_several_users_share_one_history() {
     let sandbox = flaky().file("report.xml", report(0, &[("test_a", true), ("test_b", false)]));
     let python = python().to_str().unwrap();
     sandbox.run_invocation(&format!("--store {address}"), &format!("{python} -m pytest")).finish().expect_exit(0);
-    sandbox.unflake(["import", "report.xml", "--store", &address]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "report.xml", "--store", &address]).finish().expect_exit(0);
     let here: Vec<_> = std::fs::read_dir(sandbox.project().join(".unflake")).unwrap().flatten().collect();
     assert!(here.iter().all(|entry| entry.file_name() == ".gitignore"), "nothing is stored here: {here:?}");
 
     // Another project, with the server in an environment variable.
     let other = Sandbox::new().file("report.xml", report(0, &[("test_a", true), ("test_b", false)]));
-    let printed = other.unflake(["import", "report.xml"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0);
+    let printed =
+        other.unflake(["history", "import", "report.xml"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0);
     assert!(printed.stdout.contains("known already"), "{}", printed.stdout);
-    let printed = other.unflake(["history", "test_"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0).stdout;
+    let printed =
+        other.unflake(["history", "show", "test_"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0).stdout;
     assert!(printed.contains("test_it.py::test_flaky") && printed.contains("test_b"), "{printed}");
     // The server in the configuration file.
     let file = Sandbox::new().file("unflake.toml", format!("store = \"{address}\"\n"));
-    let printed = file.unflake(["score", "--all"]).finish().expect_exit(0).stdout;
+    let printed = file.unflake(["history", "score", "--all"]).finish().expect_exit(0).stdout;
     assert!(printed.contains("test_flaky"), "{printed}");
 }
 
@@ -37,31 +39,31 @@ fn a_history_is_copied_to_a_server_and_back() {
     let sandbox = Sandbox::new()
         .file("one.xml", report(0, &[("test_a", true), ("test_b", false)]))
         .file("two.xml", report(1, &[("test_a", false)]));
-    sandbox.unflake(["import", "one.xml"]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "one.xml"]).finish().expect_exit(0);
     let address = server().address();
-    let copy = |from: &str, to: &str| sandbox.unflake(["store", "copy", from, to]).finish();
+    let copy = |from: &str, to: &str| sandbox.unflake(["history", "copy", from, to]).finish();
     let printed = copy(".unflake", &address).expect_exit(0);
     assert!(printed.stdout.starts_with("0 runs and 1 reports are in postgres://"), "{}", printed.stdout);
     assert!(printed.stdout.contains("all of it new"), "{}", printed.stdout);
     assert!(copy(".unflake", &address).expect_exit(0).stdout.contains("nothing was new"));
-    sandbox.unflake(["import", "two.xml"]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "two.xml"]).finish().expect_exit(0);
     assert!(copy(".unflake", &address).expect_exit(0).stdout.contains("rows new"));
     copy(&address, "back").expect_exit(0);
     let scores = |store: &str| {
-        sandbox.unflake(["score", "--all", "--json", "-", "--store", store]).finish().expect_exit(0).stdout
+        sandbox.unflake(["history", "score", "--all", "--json", "-", "--store", store]).finish().expect_exit(0).stdout
     };
     assert_eq!(scores("back"), scores(".unflake"));
     assert_eq!(scores(&address), scores(".unflake"));
 
     // Two different histories are not merged.
     let other = server().address();
-    sandbox.unflake(["import", "two.xml", "--store", &other]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "two.xml", "--store", &other]).finish().expect_exit(0);
     let printed = copy(".unflake", &other).expect_exit(70);
     assert!(printed.stderr.contains("Two histories do not become one"), "{}", printed.stderr);
     let printed = copy("nothing-here", &other).expect_exit(2);
     assert!(printed.stderr.contains("there is no history in nothing-here"), "{}", printed.stderr);
     assert!(!sandbox.project().join("nothing-here").exists());
-    let printed = sandbox.unflake(["score", "--store", &server().address()]).finish().expect_exit(2);
+    let printed = sandbox.unflake(["history", "score", "--store", &server().address()]).finish().expect_exit(2);
     assert!(printed.stderr.contains("there is no history in postgres://"), "{}", printed.stderr);
 }
 
@@ -85,14 +87,14 @@ fn a_password_never_appears_in_output() {
     let found = sandbox.root().join("all.json");
     for address in bad.iter().chain([&good]) {
         let commands: [&[&str]; 8] = [
-            &["import", "report.xml"],
-            &["score"],
-            &["history"],
-            &["settings"],
+            &["history", "import", "report.xml"],
+            &["history", "score"],
+            &["history", "show"],
+            &["config"],
             &["doctor"],
-            &["quarantine"],
-            &["store", "copy", ".unflake", address],
-            &["store", "copy", address, "copy"],
+            &["quarantine", "list"],
+            &["history", "copy", ".unflake", address],
+            &["history", "copy", address, "copy"],
         ];
         for command in commands {
             let printed = whole(&sandbox.unflake(command).env("UNFLAKE_STORE", address).finish());
@@ -106,9 +108,9 @@ fn a_password_never_appears_in_output() {
         assert!(!json.contains(PASSWORD) && !junit.contains(PASSWORD));
     }
     // The address takes precedence over the variable, and the variable is enough.
-    sandbox.unflake(["history", "--store", &good]).env("PGPASSWORD", "another").finish().expect_exit(0);
+    sandbox.unflake(["history", "show", "--store", &good]).env("PGPASSWORD", "another").finish().expect_exit(0);
     let without = good.replace(&format!(":{PASSWORD}"), "");
-    sandbox.unflake(["history", "--store", &without]).env("PGPASSWORD", PASSWORD).finish().expect_exit(0);
+    sandbox.unflake(["history", "show", "--store", &without]).env("PGPASSWORD", PASSWORD).finish().expect_exit(0);
 }
 
 #[test]

@@ -29,22 +29,22 @@ fn a_renamed_and_moved_test_keeps_its_history() {
     let sandbox = sandbox.file("sub/test_new.py", moved);
     run(&sandbox, 3);
 
-    let score = printed(&sandbox, &["score", "--all"]);
+    let score = printed(&sandbox, &["history", "score", "--all"]);
     assert!(score.contains("sub/test_new.py::test_after"), "{score}");
     assert!(score.contains("of 7 runs"), "{score}");
     let join = "with the runs of test_old.py::test_before, which was gone when this came with the same code";
     assert!(score.contains(join), "{score}");
     assert_eq!(score.matches("test_before").count(), 1, "the old test is not listed separately: {score}");
 
-    let history = printed(&sandbox, &["history", "test_after"]);
+    let history = printed(&sandbox, &["history", "show", "test_after"]);
     assert!(history.contains(join), "{history}");
-    let old = printed(&sandbox, &["history", "test_before"]);
+    let old = printed(&sandbox, &["history", "show", "test_before"]);
     assert!(old.contains("it was gone when sub/test_new.py::test_after came with the same code"), "{old}");
 
     // The old test comes back, so they are two tests.
     let sandbox = sandbox.file("test_old.py", FLAKY.replace("NAME", "test_before"));
     run(&sandbox, 1);
-    let score = printed(&sandbox, &["score", "--all"]);
+    let score = printed(&sandbox, &["history", "score", "--all"]);
     assert!(!score.contains("with the runs of") && score.contains("test_old.py::test_before"), "{score}");
 }
 
@@ -56,12 +56,12 @@ fn copies_and_ambiguous_renames_are_not_joined() {
     let sandbox = sandbox.file("test_new.py", FLAKY.replace("NAME", "test_after"));
     let pytest = format!("{} -m pytest -p no:cacheprovider test_new.py", python().to_str().unwrap());
     sandbox.run("", &pytest);
-    assert!(!printed(&sandbox, &["score", "--all"]).contains("with the runs of"));
+    assert!(!printed(&sandbox, &["history", "score", "--all"]).contains("with the runs of"));
 
     let two = format!("{}\n{}", FLAKY.replace("NAME", "test_one"), FLAKY.replace("NAME", "test_two"));
     std::fs::remove_file(sandbox.project().join("test_old.py")).unwrap();
     std::fs::remove_file(sandbox.project().join("test_new.py")).unwrap();
     let sandbox = sandbox.file("test_two.py", two);
     run(&sandbox, 1);
-    assert!(!printed(&sandbox, &["score", "--all"]).contains("with the runs of"));
+    assert!(!printed(&sandbox, &["history", "score", "--all"]).contains("with the runs of"));
 }

@@ -1,4 +1,4 @@
-//! `unflake score` on sixty days of results.
+//! `unflake history score` on sixty days of results.
 
 use e2e::Sandbox;
 use serde_json::Value;
@@ -21,12 +21,12 @@ fn sixty_days() -> Sandbox {
         tests.extend(others.iter().map(|name| (name.as_str(), !down)));
         sandbox = sandbox.file(&format!("reports/{day:02}.xml"), report(day, &tests));
     }
-    sandbox.unflake(["import", "reports", "--quiet"]).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "reports", "--quiet"]).finish().expect_exit(0);
     sandbox
 }
 
 fn scores(sandbox: &Sandbox, options: &[&str]) -> Vec<Value> {
-    let printed = sandbox.unflake(["score", "--json", "-"]).args(options).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "score", "--json", "-"]).args(options).finish().expect_exit(0);
     let document: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(document["exit"]["code"], 0);
     assert_eq!((&document["tests"], &document["runs"], &document["set_apart"]), (&24.into(), &60.into(), &1.into()));
@@ -59,8 +59,8 @@ fn flaky_broken_and_fixed_tests_are_distinguished() {
 #[test]
 fn score_and_history_in_the_terminal() {
     let sandbox = sixty_days();
-    let printed = sandbox.unflake(["score"]).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "score"]).finish().expect_exit(0);
     insta::assert_snapshot!(printed.stdout);
-    let printed = sandbox.unflake(["history", "test_broken", "--limit", "3"]).finish().expect_exit(0);
+    let printed = sandbox.unflake(["history", "show", "test_broken", "--limit", "3"]).finish().expect_exit(0);
     insta::assert_snapshot!(printed.stdout);
 }

@@ -381,7 +381,7 @@ fn a_ctest_run_in_the_terminal() {
 
     exit 1: 2 real failures
     ");
-    let history = sandbox.unflake(["history", "googletest"]).finish().expect_exit(0).stdout;
+    let history = sandbox.unflake(["history", "show", "googletest"]).finish().expect_exit(0).stdout;
     assert!(history.contains("googletest") && history.contains("failed"), "{history}");
 }
 

@@ -315,7 +315,7 @@ fn a_flaky_rust_test_is_excused_and_stored() {
     let words = "cargo test -p till --test waits -- --ignored first";
     let result = in_workspace(&sandbox, "--junit report.xml", words).env("HERE", mark).finish().expect_exit(0);
     assert_eq!(result.findings(), ["till::waits fails_the_first_time flaky-independent"]);
-    let history = sandbox.unflake(["history", "first_time"]).finish().expect_exit(0).stdout;
+    let history = sandbox.unflake(["history", "show", "first_time"]).finish().expect_exit(0).stdout;
     assert!(history.contains("till::waits fails_the_first_time"), "{history}");
     assert!(history.contains("failed") && history.contains("passed"), "{history}");
     assert_eq!(sandbox.stored_attempts()[0], "till::waits fails_the_first_time failed");

@@ -1,4 +1,4 @@
-//! `unflake comment` and `unflake issue`: texts for reviews and issue trackers.
+//! `unflake report comment` and `unflake report issue`: texts for reviews and issue trackers.
 
 use e2e::{RunOutput, Sandbox};
 
@@ -26,14 +26,14 @@ fn redact(sandbox: &Sandbox, text: &str) -> String {
 }
 
 fn comment(sandbox: &Sandbox, options: &[&str]) -> RunOutput {
-    sandbox.unflake(["comment"].iter().chain(options)).finish()
+    sandbox.unflake(["report", "comment"].iter().chain(options)).finish()
 }
 
 /// A shop with a prepared report on its flaky test and learned dependencies, on a branch of its
 /// own.
 fn prepared_shop() -> Sandbox {
     let sandbox = shop();
-    pytest(&sandbox, "prepare", &["--at-least", "0.2", "--runs", "30"]).expect_exit(0);
+    pytest(&sandbox, "locate --all", &["--min-score", "0.2", "--runs", "30"]).expect_exit(0);
     let sandbox = sandbox.file("README", "a shop\n");
     sandbox.commit("something else");
     sandbox.unflake(["affected", "--learn", "--", "python", "-m", "pytest"]).finish().expect_exit(0);
@@ -75,23 +75,24 @@ fn a_comment_needs_learned_dependencies() {
 #[test]
 fn an_issue_describes_a_cause() {
     let sandbox = shop();
-    let unknown = sandbox.unflake(["issue", "test_quiet"]).finish().expect_exit(0).stdout;
+    let unknown = sandbox.unflake(["report", "issue", "test_quiet"]).finish().expect_exit(0).stdout;
     assert!(
         unknown.starts_with("test_quiet is flaky, and why is not known yet\n\n<!-- unflake:issue test "),
         "{unknown}"
     );
     assert!(unknown.contains("TimeoutError: gave up"), "{unknown}");
-    let result = pytest(&sandbox, "prepare", &["--at-least", "0.2", "--runs", "30"]).expect_exit(0);
+    let result = pytest(&sandbox, "locate --all", &["--min-score", "0.2", "--runs", "30"]).expect_exit(0);
     assert_eq!(result.list("tests").len(), 1);
-    sandbox.unflake(["issue", "test_retry", "--to", "issue.md"]).finish().expect_exit(0);
+    sandbox.unflake(["report", "issue", "test_retry", "--to", "issue.md"]).finish().expect_exit(0);
     let text = std::fs::read_to_string(sandbox.project().join("issue.md")).unwrap();
     insta::assert_snapshot!(redact(&sandbox, &text));
     // The id of the finding gives the same issue.
-    let answers = sandbox.unflake(["answer"]).finish().expect_exit(0).stdout;
+    let answers = sandbox.unflake(["report", "feedback"]).finish().expect_exit(0).stdout;
     let line = answers.lines().find(|line| line.contains(RETRY)).unwrap();
-    let by_finding = sandbox.unflake(["issue", line.split_whitespace().next().unwrap()]).finish().expect_exit(0).stdout;
+    let by_finding =
+        sandbox.unflake(["report", "issue", line.split_whitespace().next().unwrap()]).finish().expect_exit(0).stdout;
     assert_eq!(by_finding, text);
-    sandbox.unflake(["issue", "no_such_test"]).finish().expect_exit(2);
+    sandbox.unflake(["report", "issue", "no_such_test"]).finish().expect_exit(2);
 }
 
 #[test]
@@ -118,7 +119,7 @@ def test_it(x):
     let sandbox = sandbox.file("test_it.py", format!("{names}\n# changed\n"));
     let texts = [
         comment(&sandbox, &["--base", "HEAD"]).expect_exit(0).stdout,
-        sandbox.unflake(["issue", "test_it"]).finish().expect_exit(0).stdout,
+        sandbox.unflake(["report", "issue", "test_it"]).finish().expect_exit(0).stdout,
     ];
     for text in texts {
         assert_eq!(text.matches("<!-- unflake").count(), 1, "{text}");

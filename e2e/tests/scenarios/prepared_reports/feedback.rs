@@ -1,11 +1,11 @@
-//! Feedback on findings: `unflake answer`.
+//! Feedback on findings: `unflake report feedback`.
 
 use e2e::Sandbox;
 
 use super::{RETRY, pytest, shop};
 
 fn answer(sandbox: &Sandbox, words: &[&str]) -> String {
-    sandbox.unflake(["answer"].iter().chain(words)).finish().expect_exit(0).stdout
+    sandbox.unflake(["report", "feedback"].iter().chain(words)).finish().expect_exit(0).stdout
 }
 
 #[test]
@@ -20,7 +20,8 @@ fn feedback_lowers_a_finding_and_can_be_withdrawn() {
 
     let printed = answer(&sandbox, &[&id, "not-useful", "--why", "we know that one"]);
     assert!(
-        printed.contains("it will come after others") && printed.contains(&format!("unflake answer {id} useful")),
+        printed.contains("it will come after others")
+            && printed.contains(&format!("unflake report feedback {id} useful")),
         "{printed}"
     );
     let second = pytest(&sandbox, "locate", &few).expect_exit(1);
@@ -29,7 +30,7 @@ fn feedback_lowers_a_finding_and_can_be_withdrawn() {
     assert!(second.stdout.contains("you said not useful on 20"), "{}", second.stdout);
     assert!(second.stdout.contains("starts at shop/mail.py:4"), "it is still shown\n{}", second.stdout);
     assert!(!second.stdout.contains("what people do"), "{}", second.stdout);
-    let history = sandbox.unflake(["history", "test_retry", "--limit", "1"]).finish().expect_exit(0).stdout;
+    let history = sandbox.unflake(["history", "show", "test_retry", "--limit", "1"]).finish().expect_exit(0).stdout;
     assert!(history.contains("we know that one"), "{history}");
     assert!(answer(&sandbox, &[]).contains("you said not useful on"));
 
@@ -74,7 +75,8 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
     let id = |test: &str| first.finding(test)["id"].as_str().unwrap().to_owned();
     answer(&sandbox, &[&id("test_it.py::test_a_flaky"), "not-useful"]);
     // Real failures accept no feedback.
-    let refused = sandbox.unflake(["answer", &id("test_it.py::test_real"), "not-useful"]).finish().expect_exit(2);
+    let refused =
+        sandbox.unflake(["report", "feedback", &id("test_it.py::test_real"), "not-useful"]).finish().expect_exit(2);
     assert!(refused.stderr.contains("nothing was found that is called"), "{}", refused.stderr);
 
     let second = run("").expect_exit(1);
@@ -93,10 +95,10 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
 #[test]
 fn feedback_on_an_unknown_finding_is_rejected() {
     let sandbox = shop();
-    let unknown = sandbox.unflake(["answer", "deadbeef", "not-useful"]).finish().expect_exit(2);
+    let unknown = sandbox.unflake(["report", "feedback", "deadbeef", "not-useful"]).finish().expect_exit(2);
     assert!(unknown.stderr.contains("nothing was found that is called `deadbeef`"), "{}", unknown.stderr);
     pytest(&sandbox, "locate", &["test_retry", "--runs", "20"]).expect_exit(1);
-    let undecided = sandbox.unflake(["answer", "test_retry"]).finish().expect_exit(2);
+    let undecided = sandbox.unflake(["report", "feedback", "test_retry"]).finish().expect_exit(2);
     assert!(undecided.stderr.contains("not-useful"), "{}", undecided.stderr);
-    sandbox.unflake(["answer", "test_retry", "perhaps"]).finish().expect_exit(2);
+    sandbox.unflake(["report", "feedback", "test_retry", "perhaps"]).finish().expect_exit(2);
 }

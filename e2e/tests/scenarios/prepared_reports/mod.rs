@@ -66,11 +66,11 @@ fn shop_with(tests: &str, failing: &[(&str, u32)]) -> Sandbox {
         }
         std::fs::write(reports.join(format!("{day:02}.xml")), text + "</testsuite></testsuites>").expect("written");
     }
-    sandbox.unflake(["import", "--quiet"]).arg(reports).finish().expect_exit(0);
+    sandbox.unflake(["history", "import", "--quiet"]).arg(reports).finish().expect_exit(0);
     sandbox
 }
 
-/// Runs `unflake COMMAND OPTIONS… -- python -m pytest` with a JSON report.
+/// Runs `unflake COMMAND OPTIONS… -- python -m pytest` with a JSON report. The command may have several words.
 fn pytest(sandbox: &Sandbox, command: &str, options: &[&str]) -> RunOutput {
-    sandbox.unflake([command]).json().args(options).args(["--", "python", "-m", "pytest"]).finish()
+    sandbox.unflake(command.split(' ')).json().args(options).args(["--", "python", "-m", "pytest"]).finish()
 }

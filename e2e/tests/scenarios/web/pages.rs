@@ -26,7 +26,7 @@ fn import(sandbox: &Sandbox, days: std::ops::Range<u32>) {
         fs::write(path, report(day)).unwrap();
     }
     let import = |path: &Path, more: &[&str]| {
-        let call = sandbox.unflake(["import", "--quiet", "--branch", "main"]).args(more).arg(path);
+        let call = sandbox.unflake(["history", "import", "--quiet", "--branch", "main"]).args(more).arg(path);
         call.start().finish_beside_others().expect_exit(0);
     };
     import(&place, &[]);
@@ -151,7 +151,7 @@ fn ctrl_c_ends_the_server_without_leftovers() {
         .collect();
     left.sort();
     assert_eq!(left, [".gitignore", "history.db"]);
-    sandbox.unflake(["history"]).finish().expect_exit(0);
+    sandbox.unflake(["history", "show"]).finish().expect_exit(0);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn reasons_for_not_serving_are_given() {
     let result = sandbox.unflake(["serve", "--port", &port]).finish().expect_exit(2);
     assert_eq!(
         result.stderr.replace(&port, "[PORT]"),
-        "unflake: port [PORT] is taken, perhaps by another unflake serve\n  → `unflake serve --port 0` takes one that is free\n"
+        "error: port [PORT] is taken, perhaps by another unflake serve\nhint: `unflake serve --port 0` takes one that is free\n"
     );
     let empty = Sandbox::new();
     let result = empty.unflake(["serve", "--port", "0"]).finish().expect_exit(2);
@@ -172,7 +172,7 @@ fn reasons_for_not_serving_are_given() {
 #[test]
 fn the_html_report_is_self_contained() {
     let sandbox = shop();
-    sandbox.unflake(["report", "--html", "flaky.html"]).finish().expect_exit(0);
+    sandbox.unflake(["report", "html", "flaky.html"]).finish().expect_exit(0);
     let page = fs::read_to_string(sandbox.project().join("flaky.html")).unwrap();
     assert!(page.contains("<title>Flaky tests · project</title>") && page.contains("Content-Security-Policy"));
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("http://127"));
@@ -180,10 +180,10 @@ fn the_html_report_is_self_contained() {
         let to = to.strip_prefix('#').unwrap_or_else(|| panic!("{to} leads out of the file"));
         assert!(page.contains(&format!("id=\"{to}\"")), "{to} leads nowhere");
     }
-    let printed = sandbox.unflake(["report", "--html", "-"]).finish().expect_exit(0).stdout;
+    let printed = sandbox.unflake(["report", "html", "-"]).finish().expect_exit(0).stdout;
     assert!(printed.starts_with("<!DOCTYPE html>") && printed.contains("test_retry"));
-    let nowhere = sandbox.unflake(["report", "--html", "no/such/place.html"]).finish();
-    assert!(nowhere.stderr.contains("could not write the report"), "{}", nowhere.stderr);
+    let nowhere = sandbox.unflake(["report", "html", "no/such/place.html"]).finish().expect_exit(2);
+    assert!(nowhere.stderr.contains("no/such/place.html cannot be written"), "{}", nowhere.stderr);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_divergence_is_shown_and_can_be_rated() {
 fn a_history_on_a_server_is_served() {
     let sandbox = shop();
     let address = server().address();
-    sandbox.unflake(["store", "copy", ".unflake", &address]).finish().expect_exit(0);
+    sandbox.unflake(["history", "copy", ".unflake", &address]).finish().expect_exit(0);
     let (here, there) = (Served::start(&sandbox), Served::start_with(&sandbox, &["--store", &address]));
     let cause = here.json("/inbox.json")["causes"][0]["id"].as_str().unwrap().to_owned();
     let cause = format!("/cause/{cause}.json");

@@ -46,7 +46,7 @@ impl Inbox {
             }
             p {
                 "What adds to this: " (draw::command("unflake run -- COMMAND")) " runs your tests, "
-                (draw::command("unflake import REPORT…")) " takes in results of your CI."
+                (draw::command("unflake history import REPORT…")) " takes in results of your CI."
             }
         }
     }

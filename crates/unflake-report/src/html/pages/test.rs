@@ -158,7 +158,7 @@ impl TestPage {
         let factors = ("factors", "says which circumstances make it fail");
         let commands: &[(&str, &str)] = match score.state {
             ScoreState::Sound => return Markup::default(),
-            ScoreState::Broken => &[("history", "says in which runs it began to fail")],
+            ScoreState::Broken => &[("history show", "says in which runs it began to fail")],
             _ if self.concern.starts.is_some() => &[order, factors],
             _ => &[locate, order, factors],
         };

@@ -7,14 +7,13 @@ mod report;
 use std::io::{self, Write};
 
 use crate::args::doctor::DoctorArgs;
-use crate::args::groups::SettingOptions;
 use crate::args::internal::TellArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) fn run(args: DoctorArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = context.settings(SettingOptions::default(), args.command)?;
+    let settings = context.settings(args.settings, args.command)?;
     if args.factors {
         return factor_probes::examine(&settings.command.value);
     }

@@ -15,7 +15,6 @@ use crate::args::factors::FactorsArgs;
 use crate::commands::factors::experiment_plan::{self, Plan};
 use crate::commands::factors::repro_commands::add_commands;
 use crate::commands::locate::command::{flaky_lately, page_of, shown};
-use crate::commands::trace::not_one;
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -60,7 +59,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         plan: singles,
         mixes,
         untried,
-        max_runs: args.runs,
+        max_runs: args.max_runs,
         seconds,
         fresh_by: settings.fresh_by.value,
         known,
@@ -73,7 +72,8 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let matching = &experiment.matching;
     if gathered.listed && gathered.problems.is_empty() && (matching.len() != 1 && !args.together || matching.is_empty())
     {
-        return Err(not_one(&name, &matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&name, &matching, gathered.test_names()));
     }
     if resumed > 0 {
         gathered.notes.push(format!("{resumed} of the runs are from the interrupted experiment"));
@@ -116,8 +116,8 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
 fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
     let layer = |word: &String| {
         let others = Layer::ALL.into_iter().filter(|layer| *layer != Layer::Verdict);
-        let all = || others.clone().map(Layer::word).collect::<Vec<_>>().join(", ");
-        let no = || CommandError::usage(format!("--layer: `{word}` is not a layer; use one of {}", all()));
+        let words: Vec<&str> = others.clone().map(Layer::word).collect();
+        let no = || CommandError::unknown_value("--layer", word, &words);
         others.clone().find(|layer| layer.word() == word).ok_or_else(no)
     };
     words.iter().map(layer).collect()
@@ -125,9 +125,8 @@ fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
 
 fn kinds(names: &[String]) -> Result<Vec<FactorKind>, CommandError> {
     let kind = |name: &String| {
-        let all = || FactorKind::all().iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
-        let unknown = || CommandError::usage(format!("--factor: `{name}` is not a factor; use one of {}", all()));
-        FactorKind::named(name).ok_or_else(unknown)
+        let all = || FactorKind::all().iter().map(|kind| kind.name).collect::<Vec<_>>();
+        FactorKind::named(name).ok_or_else(|| CommandError::unknown_value("--factor", name, &all()))
     };
     names.iter().map(kind).collect()
 }

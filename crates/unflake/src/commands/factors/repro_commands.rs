@@ -27,9 +27,7 @@ fn reproductions(influence: &Influence, plain: &str, baseline: &[Factor]) -> Vec
     let command = |factors: &[Factor], rate: Rate| {
         let shows = match rate.seen {
             0 => Shows::Passes,
-            failed if failed == rate.of && !influence.setting.iter().any(|one| one.kind().timing) => {
-                Shows::Fails
-            }
+            failed if failed == rate.of && !influence.setting.iter().any(|one| one.kind().timing) => Shows::Fails,
             _ => Shows::SometimesFails,
         };
         Reproduction { command: under(&with_families(factors, baseline), plain), shows }

@@ -17,7 +17,6 @@ use unflake_techniques::{
 };
 
 use crate::args::filter::{FilterLearnArgs, FilterShowArgs};
-use crate::args::groups::StoreArg;
 use crate::args::run::FilteringArgs;
 use crate::commands::filter::file::{FileEntry, FilterFile, NAME, OUR_REASON, RuleName};
 use crate::config::project;
@@ -69,7 +68,7 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
     let run = TechniqueRun::with_files(context, settings, launch, &args.output)?;
     let mut done = run.run_under(&mut runs, Some(&mut learning))?;
     if let Some(name) = runs.unmatched_names().first() {
-        return Err(CommandError::unknown_test(name));
+        return Err(CommandError::unknown_test(name, done.record.test_names()));
     }
     let samples = learning.samples();
     let now: HashSet<Assertion> = samples.iter().map(|sample| sample.assertion.clone()).collect();
@@ -243,9 +242,9 @@ pub(crate) fn known(store: &StoreLocation) -> Result<Vec<Flakiness>, CommandErro
     Ok(accumulate(Store::find(store)?.map_or(Ok(Vec::new()), |store| store.samples(&OUR_FILES))?))
 }
 
-pub(crate) fn show(args: &FilterShowArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn show(args: FilterShowArgs, context: &Context) -> Result<Exit, CommandError> {
     let wanted = |one: &Flakiness| args.test.as_deref().is_none_or(|part| one.assertion.test.as_str().contains(part));
-    let known: Vec<Flakiness> = known(&context.store(StoreArg::default())?)?.into_iter().filter(wanted).collect();
+    let known: Vec<Flakiness> = known(&context.store(args.store)?)?.into_iter().filter(wanted).collect();
     let file = FilterFile::read(&path_of(args.file.as_deref(), &context.here))?.unwrap_or_default();
     let in_filter: HashSet<Assertion> = file.entries.iter().map(FileEntry::assertion).collect();
     let mut varying = varying(&known, &in_filter);

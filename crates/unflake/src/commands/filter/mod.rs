@@ -14,8 +14,8 @@ use crate::exit::Exit;
 pub(crate) fn run(command: FilterCommand, context: &Context) -> Result<Exit, CommandError> {
     match command {
         FilterCommand::Learn(args) => command::learn(*args, context),
-        FilterCommand::Tune(args) => tune::tune(&args, context),
-        FilterCommand::Show(args) => command::show(&args, context),
-        FilterCommand::Mark(args) => tune::mark(&args, &context.here),
+        FilterCommand::Show(args) => command::show(args, context),
+        FilterCommand::Tune(args) => tune::tune(args, context),
+        FilterCommand::Label(args) => tune::label(&args, &context.here),
     }
 }

@@ -1,4 +1,4 @@
-//! `unflake filter mark` and `unflake filter tune`: labels of failures, and the threshold that
+//! `unflake filter label` and `unflake filter tune`: labels of failures, and the threshold that
 //! follows from them.
 
 use std::fs::{self, OpenOptions};
@@ -9,8 +9,7 @@ use serde_json::json;
 use unflake_report::{self as report, TuneReport};
 use unflake_techniques::{FailureLabel, Flakiness, ScoredFailure, ThresholdAdvice, ThresholdPoint, advise};
 
-use crate::args::filter::{FilterMarkArgs, FilterTuneArgs, LabelName};
-use crate::args::groups::StoreArg;
+use crate::args::filter::{FilterLabelArgs, FilterTuneArgs, LabelName};
 use crate::commands::filter::command::{known, path_of};
 use crate::commands::filter::file::{FilterFile, RuleName};
 use crate::config::project;
@@ -28,14 +27,14 @@ fn labels(typed: Option<&Path>, here: &Path) -> PathBuf {
     typed.map_or_else(|| project::find(here).join(LABELS), Path::to_owned)
 }
 
-pub(crate) fn mark(args: &FilterMarkArgs, here: &Path) -> Result<Exit, CommandError> {
+pub(crate) fn label(args: &FilterLabelArgs, here: &Path) -> Result<Exit, CommandError> {
     let path = labels(args.labels.as_deref(), here);
     if let Some(text) = [&args.test, args.expression.as_ref().unwrap_or(&args.test)]
         .into_iter()
         .find(|text| text.contains(['\t', '\n']))
     {
         return Err(CommandError::usage(format!(
-            "`{}` cannot be marked: it has a tab or a line in it",
+            "`{}` cannot be labelled: it has a tab or a line in it",
             text.escape_debug()
         )));
     }
@@ -118,19 +117,19 @@ fn scored(known: &[Flakiness], lines: &[LabelLine<'_>], rule: RuleName) -> (Vec<
     (scored, unknown)
 }
 
-pub(crate) fn tune(args: &FilterTuneArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn tune(args: FilterTuneArgs, context: &Context) -> Result<Exit, CommandError> {
     let here = &context.here;
     let path = labels(args.labels.as_deref(), here);
     let text = fs::read_to_string(&path).map_err(|error| {
         CommandError::usage(format!("{} cannot be read: {error}", path.display())).hint(
-            "`unflake filter mark true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
+            "`unflake filter label true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
         )
     })?;
     let filter = path_of(args.file.as_deref(), here);
     let file = FilterFile::read(&filter)?;
     let rule = args.rule.or(file.as_ref().map(|file| file.rule)).unwrap_or_default();
     let lines = parse(&text, &path)?;
-    let (scored, unknown) = scored(&known(&context.store(StoreArg::default())?)?, &lines, rule);
+    let (scored, unknown) = scored(&known(&context.store(args.store)?)?, &lines, rule);
     let Some(advice) = advise(&scored) else {
         let what = format!("{} names no failure that revealed a bug or a change of a feature", path.display());
         return Err(

@@ -25,6 +25,8 @@ use crate::technique_run::ReportFacts;
 /// named.
 const RUNS: usize = 50;
 const NAMED: usize = 10;
+/// Without a test: the share of its latest runs that must have failed.
+const SHARE: f64 = 0.1;
 /// The default budget: no run is started after it.
 pub(crate) const TIME: Duration = Duration::from_secs(600);
 
@@ -33,12 +35,12 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
     let here = &context.here;
     let test = match args.test {
         Some(test) => test,
-        None => flaky_lately(&settings.store.value, args.least, "unflake locate")?,
+        None => flaky_lately(&settings.store.value, SHARE, "unflake locate")?,
     };
     let wanted = LocateRequest {
         test,
         runs: args.limits.runs,
-        most: args.limits.most(),
+        most: args.limits.max_runs(),
         seconds: settings::time(args.time.as_deref(), TIME)?,
         lines_only: args.lines_only,
     };
@@ -120,7 +122,7 @@ pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Resul
                 let test = report::one_line(test.as_str());
                 what.push_str(&format!("\n    {test}  (failed {failed} of {} runs)", passed + failed));
             }
-            Err(CommandError::usage(what))
+            Err(CommandError::usage(what).hint(format!("`{by} TEST`")))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Traces many runs of a test and compares them: the search behind `unflake locate` and `unflake
-//! prepare`.
+//! Traces many runs of a test and compares them: the search behind `unflake locate`, for one
+//! test and for all.
 
 use std::env;
 use std::time::Instant;
@@ -10,7 +10,6 @@ use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
 
-use crate::commands::trace::not_one;
 use crate::config::project;
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
@@ -55,8 +54,7 @@ pub(crate) fn search(
 ) -> Result<LocateResult, CommandError> {
     if settings.results.value.is_some() {
         let able = unflake_runners::names_with(|runner| runner.trace, "or");
-        let what = format!("locate needs a runner that unflake can trace: {able}");
-        return Err(CommandError::usage(what));
+        return Err(CommandError::usage("locate needs a runner that unflake can trace").hint(format!("use {able}")));
     }
     let tracing = if wanted.lines_only { Tracing::Lines } else { Tracing::Values };
     let time = settings::engine_limit(wanted.seconds);
@@ -81,7 +79,8 @@ pub(crate) fn search(
     };
     let mut done = run.run(&mut locate)?;
     if done.record.listed && done.record.problems.is_empty() && locate.matching.len() != 1 {
-        return Err(not_one(&wanted.test, &locate.matching.iter().map(|test| test.as_str()).collect::<Vec<_>>()));
+        let matching: Vec<&str> = locate.matching.iter().map(|test| test.as_str()).collect();
+        return Err(CommandError::not_one_test(&wanted.test, &matching, done.record.test_names()));
     }
     let conclusion = conclude(&done.record, locate.counts());
     done.history.finish(conclusion.exit.code());

@@ -1,4 +1,4 @@
-//! Reports that `unflake prepare` made: looks one up for `unflake locate`.
+//! Reports that `unflake locate --all` made: looks one up for `unflake locate`.
 
 use std::path::Path;
 

@@ -10,8 +10,7 @@ use unflake_report as report;
 use unflake_store::{Store, StoreLocation, StoredAttempt, unhide_quarantine};
 use unflake_techniques::quarantine_standing;
 
-use crate::args::groups::StoreArg;
-use crate::args::quarantine::{QuarantineAdd, QuarantineArgs, QuarantineCommand};
+use crate::args::quarantine::{QuarantineAdd, QuarantineCommand};
 use crate::commands::quarantine::file::{LONGEST_DAYS, QuarantineFile};
 use crate::config::project;
 use crate::context::Context;
@@ -60,14 +59,13 @@ impl Quarantine {
     }
 }
 
-pub(crate) fn run(args: &QuarantineArgs, context: &Context) -> Result<Exit, CommandError> {
-    let location = context.store(StoreArg::default())?;
+pub(crate) fn run(command: QuarantineCommand, context: &Context) -> Result<Exit, CommandError> {
     let here = &context.here;
     let file = QuarantineFile::read(&project::find(here).join(".unflake"))?;
-    match &args.command {
-        None | Some(QuarantineCommand::List) => list(&file, &location, context)?,
-        Some(QuarantineCommand::Add(wanted)) => {
-            let entry = add(wanted, Store::find(&location)?.as_ref(), here)?;
+    match command {
+        QuarantineCommand::List { store } => list(&file, &context.store(store)?, context)?,
+        QuarantineCommand::Add { entry, store } => {
+            let entry = add(&entry, Store::find(context.store(store)?)?.as_ref(), here)?;
             let added = format!("{} is in quarantine until {}", entry.test, entry.expires);
             println!(
                 "{}\n  → commit {}, so that it holds for everybody",
@@ -75,9 +73,9 @@ pub(crate) fn run(args: &QuarantineArgs, context: &Context) -> Result<Exit, Comm
                 file.path().display()
             );
         }
-        Some(QuarantineCommand::Remove { test }) => {
-            remove(test, here)?;
-            println!("{} counts again", report::one_line(test));
+        QuarantineCommand::Remove { test } => {
+            remove(&test, here)?;
+            println!("{} counts again", report::one_line(&test));
         }
     }
     Ok(Exit::Success)
@@ -103,7 +101,7 @@ pub(crate) fn remove(test: &str, here: &Path) -> Result<(), CommandError> {
     file.entries.retain(|entry| entry.test.as_str() != test);
     if file.entries.len() == before {
         return Err(
-            CommandError::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine` lists what is")
+            CommandError::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine list` lists what is")
         );
     }
     save(&file, &directory)
@@ -124,12 +122,13 @@ fn list(file: &QuarantineFile, location: &StoreLocation, context: &Context) -> R
 /// Checks what was typed, and adds the failures that the history has of the test.
 fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, CommandError> {
     if !(1..=LONGEST_DAYS).contains(&add.days) {
-        return Err(CommandError::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days)));
+        return Err(CommandError::usage(format!("a quarantine lasts 1 to {LONGEST_DAYS} days, not {}", add.days))
+            .hint("give --days"));
     }
     if let Some((what, _)) =
         [("reason", &add.reason), ("owner", &add.owner)].iter().find(|(_, text)| text.trim().is_empty())
     {
-        return Err(CommandError::usage(format!("a quarantine needs its {what}")));
+        return Err(CommandError::usage(format!("a quarantine needs its {what}")).hint(format!("give --{what}")));
     }
     let today = Day::of(recorder::now());
     let test = TestId::new(&add.test);

@@ -1,4 +1,4 @@
-//! `unflake report --html`: writes the pages into one file.
+//! `unflake report html`: writes the pages into one file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use unflake_store::TestKey;
 use super::overview::Overview;
 use super::views::ViewBuilder;
 use super::{name, runs};
-use crate::args::report::ReportArgs;
+use crate::args::report::ReportHtmlArgs;
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::config::project;
 use crate::context::Context;
@@ -22,7 +22,7 @@ use crate::output::console::print;
 /// The largest number of tests with a section of their own.
 const TESTS: usize = 100;
 
-pub(crate) fn run(args: ReportArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: ReportHtmlArgs, context: &Context) -> Result<Exit, CommandError> {
     let (store, here) = (scores::open(&context.store(args.store)?)?, &context.here);
     let overview = Overview::of(&store, here)?;
     let quarantine = QuarantineFile::read(&project::find(here).join(".unflake"))?;
@@ -33,10 +33,10 @@ pub(crate) fn run(args: ReportArgs, context: &Context) -> Result<Exit, CommandEr
     let frame =
         PageLayout { project: &project, zone: &zone, now: views.now, may_write: false, again_after: None, links };
     let text = everything.html(&frame);
-    if args.html.as_os_str() == "-" {
+    if args.file.as_os_str() == "-" {
         print("write the report", |out| out.write_all(text.as_bytes()))?;
     } else {
-        fs::write(&args.html, text).map_err(CommandError::internal("write the report"))?;
+        fs::write(&args.file, text).map_err(CommandError::cannot_write(&args.file))?;
     }
     Ok(Exit::Success)
 }

@@ -1,4 +1,4 @@
-//! The pages of the history: `unflake serve` shows them in a browser, `unflake report --html`
+//! The pages of the history: `unflake serve` shows them in a browser, `unflake report html`
 //! writes them into one file.
 
 mod causes;

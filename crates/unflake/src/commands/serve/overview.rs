@@ -10,7 +10,7 @@ use unflake_store::{ChangeCounter, ReadyReport, Store, StoredFinding, StoredTest
 use unflake_techniques::{TestHealth, TestStanding};
 
 use super::causes::{CauseFacts, Failures, SeenFailure, causes, lost};
-use crate::commands::score;
+use crate::commands::history::score;
 use crate::config::project;
 use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};

@@ -12,7 +12,7 @@ use unflake_web::{Method, Request, Response, Token};
 use super::overview_cache::OverviewCache;
 use super::runs;
 use super::views::ViewBuilder;
-use crate::args::filter::{FilterMarkArgs, LabelName};
+use crate::args::filter::{FilterLabelArgs, LabelName};
 use crate::args::quarantine::QuarantineAdd;
 use crate::commands::filter::tune;
 use crate::commands::quarantine::command;
@@ -187,8 +187,8 @@ impl<'a> Routes<'a> {
             return Ok(RouteResult::NotFound("test"));
         };
         let expression = Some(form("assertion")).filter(|text| !text.is_empty());
-        let args = FilterMarkArgs { label, test: test.as_str().to_owned(), expression, labels: None };
-        tune::mark(&args, &self.here)?;
+        let args = FilterLabelArgs { label, test: test.as_str().to_owned(), expression, labels: None };
+        tune::label(&args, &self.here)?;
         Ok(RouteResult::Redirect(format!("/test/{}", key.0)))
     }
 

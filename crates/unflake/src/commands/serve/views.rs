@@ -12,9 +12,9 @@ use unflake_store::{FailureRef, SourceId, Store, StoredFinding, TestKey};
 use super::causes::{CauseFacts, SeenFailure};
 use super::overview::{Overview, start};
 use super::runs;
-use crate::commands::history::HistoryAttempt;
+use crate::commands::history::score;
+use crate::commands::history::show::HistoryAttempt;
 use crate::commands::quarantine::file::QuarantineFile;
-use crate::commands::score;
 use crate::error::CommandError;
 
 const CAUSES: usize = 40;

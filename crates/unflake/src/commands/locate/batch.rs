@@ -1,4 +1,4 @@
-//! `unflake prepare`: locates every flaky test ahead of time, within one budget.
+//! `unflake locate --all`: locates every flaky test ahead of time, within one budget.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -7,8 +7,7 @@ use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport, PreparedBatch, PreparedEntry, PreparedKind};
 use unflake_store::ReadyReport;
 
-use crate::args::groups::LocateLimits;
-use crate::args::prepare::PrepareArgs;
+use crate::args::locate::{LocateArgs, LocateLimits};
 use crate::commands::locate::command::{TIME, page_of, shown};
 use crate::commands::locate::divergence_run::{self, LocateRequest, LocateResult};
 use crate::commands::locate::prepared_reports;
@@ -29,7 +28,7 @@ const BUDGET: Duration = Duration::from_secs(30 * 60);
 /// With fewer seconds left no test is started: it would only be cut short.
 const SHORTEST_SEARCH: f64 = 2.0;
 
-pub(crate) fn run(args: PrepareArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandError> {
     let began = Instant::now();
     let settings = &context.test_settings(args.settings, args.command)?;
     let seconds = settings::time(args.time.as_deref(), BUDGET)?;
@@ -38,17 +37,18 @@ pub(crate) fn run(args: PrepareArgs, context: &Context) -> Result<Exit, CommandE
         return Err(CommandError::usage(what).hint("`unflake locate TEST` needs none"));
     };
     let store = scores::open(&settings.store.value)?;
-    let scores = scores::compute(&store, args.main.as_deref())?;
+    let scores = scores::compute(&store, args.main_branch.as_deref())?;
     let mut flaky: Vec<(TestId, f64)> = (scores.all.iter())
-        .filter(|(_, standing)| standing.score.is_flaky() && standing.score.probability >= args.at_least)
+        .filter(|(_, standing)| standing.score.is_flaky() && standing.score.probability >= args.min_score)
         .filter_map(|(key, standing)| Some((scores.tests.get(key)?.test.clone(), standing.score.probability)))
         .collect();
     flaky.sort_by(|(one, score), (other, than)| than.total_cmp(score).then_with(|| one.cmp(other)));
     let known = if args.again { Vec::new() } else { store.prepared(Some(&tree))? };
     drop(store);
 
-    let (limits, quiet) = (args.limits, args.quiet);
-    let mut batch = Batch { limits, quiet, settings, context, tree, known, began, seconds, notes: Vec::new() };
+    let (limits, lines_only, quiet) = (args.limits, args.lines_only, args.output.quiet);
+    let mut batch =
+        Batch { limits, lines_only, quiet, settings, context, tree, known, began, seconds, notes: Vec::new() };
     let mut tests: Vec<(usize, PreparedEntry)> = Vec::new();
     // Tests that were cut short last time are resumed after all others.
     let (cut_short, others): (Vec<usize>, Vec<usize>) =
@@ -59,12 +59,13 @@ pub(crate) fn run(args: PrepareArgs, context: &Context) -> Result<Exit, CommandE
     }
     tests.sort_by_key(|(at, _)| *at);
     let tests: Vec<PreparedEntry> = tests.into_iter().map(|(_, test)| test).collect();
-    batch.report(&tests, args.at_least, args.json.as_deref())
+    batch.report(&tests, args.min_score, args.output.json.as_deref())
 }
 
-/// The searches of one `unflake prepare`.
+/// The searches of one call.
 struct Batch<'a> {
     limits: LocateLimits,
+    lines_only: bool,
     quiet: bool,
     settings: &'a Settings,
     context: &'a Context,
@@ -98,9 +99,9 @@ impl Batch<'_> {
         LocateRequest {
             test: test.as_str().to_owned(),
             runs: self.limits.runs,
-            most: self.limits.most(),
+            most: self.limits.max_runs(),
             seconds: TIME.as_secs_f64().min(self.left()),
-            lines_only: false,
+            lines_only: self.lines_only,
         }
     }
 
@@ -116,10 +117,10 @@ impl Batch<'_> {
             return PreparedEntry { finding, page, ..of(PreparedKind::Ready, &result.conclusion.meaning) };
         }
         if was_interrupted() {
-            return of(PreparedKind::Left, "you stopped it before");
+            return of(PreparedKind::Left, "interrupted before");
         }
         if self.left() < SHORTEST_SEARCH {
-            return of(PreparedKind::Left, "the time was over before");
+            return of(PreparedKind::Left, "budget exhausted");
         }
         let progress = self.context.progress(self.quiet);
         let result =
@@ -161,7 +162,7 @@ impl Batch<'_> {
         }
     }
 
-    fn report(self, tests: &[PreparedEntry], at_least: f64, json: Option<&Path>) -> Result<Exit, CommandError> {
+    fn report(self, tests: &[PreparedEntry], min_score: f64, json: Option<&Path>) -> Result<Exit, CommandError> {
         let some = |kind| tests.iter().any(|test| test.kind == kind);
         let any_ran = tests.iter().any(|test| !matches!(test.kind, PreparedKind::Failed | PreparedKind::Left));
         let exit = match () {
@@ -172,10 +173,10 @@ impl Batch<'_> {
         let meaning = report::prepared_totals(tests);
         let batch = PreparedBatch {
             schema: 1,
-            command: "prepare",
+            command: "locate --all",
             exit: report::Exit { code: exit.code(), meaning: &meaning },
             tree: &self.tree,
-            at_least,
+            at_least: min_score,
             seconds: self.began.elapsed().as_secs_f64(),
             tests,
             notes: &self.notes,

@@ -1,26 +1,25 @@
-//! `unflake store`: copies a history to another location.
+//! `unflake history copy`: copies a history to another location.
 
 use std::env;
 use std::path::Path;
 
 use unflake_store::{Store, StoreLocation};
 
-use crate::args::store::StoreCommand;
+use crate::args::history::HistoryCopyArgs;
 use crate::config::project;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, CommandError> {
-    let StoreCommand::Copy { from, to } = command;
-    let (from, to) = (location("FROM", from, &context.here)?, location("TO", to, &context.here)?);
+pub(crate) fn run(args: &HistoryCopyArgs, context: &Context) -> Result<Exit, CommandError> {
+    let (from, to) = (location("FROM", &args.from, &context.here)?, location("TO", &args.to, &context.here)?);
     if from == to {
         return Err(CommandError::usage("both are the same history")
             .hint("name the place to copy from, then the place to copy to"));
     }
     let Some(source) = Store::find(&from)? else {
         return Err(CommandError::usage(format!("there is no history in {from}")).hint(
-            "a directory such as .unflake, or postgres://USER@HOST/DATABASE; `unflake settings` prints the one that is in use",
+            "a directory such as .unflake, or postgres://USER@HOST/DATABASE; `unflake config` prints the one that is in use",
         ));
     };
     let mut target = Store::open(&to)?;
@@ -39,6 +38,8 @@ pub(crate) fn run(command: &StoreCommand, context: &Context) -> Result<Exit, Com
 /// The error does not repeat an address: it may contain a password.
 fn location(which: &str, text: &str, here: &Path) -> Result<StoreLocation, CommandError> {
     let beside = project::find(here).join(".unflake");
-    StoreLocation::parse(text, &beside, &|name| env::var(name).ok())
-        .map_err(|why| CommandError::usage(format!("the address {which} cannot be used: {why}")))
+    StoreLocation::parse(text, &beside, &|name| env::var(name).ok()).map_err(|why| {
+        CommandError::usage(format!("the address {which} cannot be used: {why}"))
+            .hint("give a directory, or postgres://USER@HOST/DATABASE")
+    })
 }

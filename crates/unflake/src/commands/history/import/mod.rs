@@ -1,4 +1,4 @@
-//! `unflake import`: takes results that other programs wrote into the history.
+//! `unflake history import`: takes results that other programs wrote into the history.
 
 pub(crate) mod files;
 
@@ -15,8 +15,8 @@ use unflake_model::{TestId, Timestamp};
 use unflake_report::ImportReport;
 use unflake_store::{Report, ReportFacts, ReportedExecution, Store, StoreError};
 
-use crate::args::import::ImportArgs;
-use crate::commands::import::files::{HashingReader, ReportFile, find};
+use crate::args::history::HistoryImportArgs;
+use crate::commands::history::import::files::{HashingReader, ReportFile, find};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ const MOST_TESTS: usize = 1_000_000;
 /// The beginning of a file, from which its format and its first timestamp are read.
 const HEAD: u64 = 64 << 10;
 
-pub(crate) fn run(args: ImportArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: HistoryImportArgs, context: &Context) -> Result<Exit, CommandError> {
     let from = origin(&args);
     let at = args.at.as_deref().map(parse_time).transpose()?;
     let mut store = Store::open(&context.store(args.store)?)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: ImportArgs, context: &Context) -> Result<Exit, CommandEr
 }
 
 /// What was typed, else what the environment of the CI says.
-fn origin(args: &ImportArgs) -> CiRun {
+fn origin(args: &HistoryImportArgs) -> CiRun {
     let detected = ci::detect(&|name| env::var(name).ok());
     CiRun {
         commit: args.revision.clone().or(detected.commit),

@@ -1,4 +1,4 @@
-//! `unflake comment`: writes a comment on a change that touches code which flaky tests run through.
+//! `unflake report comment`: writes a comment on a change that touches code which flaky tests run through.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,8 +10,8 @@ use unflake_report::{self as report, FlakyTest};
 use unflake_store::LearnedDependencies;
 use unflake_techniques::touched_paths;
 
-use crate::args::comment::CommentArgs;
 use crate::args::groups::CommandArgs;
+use crate::args::report::ReportCommentArgs;
 use crate::config::project;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -20,17 +20,17 @@ use crate::history::scores;
 use crate::history::test_knowledge::KnowledgeBase;
 use crate::project::comparison::ComparisonBase;
 
-pub(crate) fn run(args: CommentArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: ReportCommentArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = context.settings(args.settings, CommandArgs::default())?;
     let granularity = settings.granularity.value.unwrap_or_default();
     let (_, changes) = ComparisonBase::changes(&settings, &context.here)?;
 
     let location = &settings.store.value;
     let store = scores::open(location)?;
-    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main.as_deref())?;
+    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main_branch.name.as_deref())?;
     let learned: HashMap<TestId, LearnedDependencies> =
         store.dependencies()?.into_iter().map(|one| (one.test.clone(), one)).collect();
-    let flaky = knowledge.flaky(args.at_least);
+    let flaky = knowledge.flaky(args.min_score);
     let mut tests: Vec<FlakyTest> = Vec::new();
     let mut unknown = 0;
     for row in &flaky {

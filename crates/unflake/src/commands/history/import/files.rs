@@ -1,4 +1,4 @@
-//! The files that `unflake import` reads, and the hash that identifies each.
+//! The files that `unflake history import` reads, and the hash that identifies each.
 
 use std::fs;
 use std::io::{self, Read};

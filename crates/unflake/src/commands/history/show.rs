@@ -1,12 +1,12 @@
-//! `unflake history`: what is known of a test, or the latest runs.
+//! `unflake history show`: what is known of a test, or the latest runs.
 
 use std::io;
 
-use unflake_model::{Isolation, Outcome, Purpose, Timestamp};
+use unflake_model::{Isolation, Outcome, Purpose, TestId, Timestamp};
 use unflake_report::{HistoryRow, TimeZone, attempts_table, one_line};
 use unflake_store::{PastExecution, Store, StoreLocation, StoredAttempt};
 
-use crate::args::history::HistoryArgs;
+use crate::args::history::HistoryShowArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ use crate::output::console::print;
 /// More tests than this that match a name are listed, not shown.
 const SHOWN: usize = 5;
 
-pub(crate) fn run(args: HistoryArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: HistoryShowArgs, context: &Context) -> Result<Exit, CommandError> {
     let location = context.store(args.store)?;
     let store = scores::open(&location)?;
     match &args.test {
@@ -36,8 +36,8 @@ fn show_test(
 ) -> Result<(), CommandError> {
     let tests = store.find_tests(name)?;
     if tests.is_empty() {
-        return Err(CommandError::usage(format!("no test in the history has `{name}` in its name"))
-            .hint("`unflake history` lists the runs that are known"));
+        let known = store.find_tests("")?;
+        return Err(CommandError::unknown_test(name, known.iter().map(TestId::as_str)));
     }
     if tests.len() > SHOWN {
         return print("print the history", |out| {

@@ -1,11 +1,10 @@
-//! `unflake answer`: records whether a finding was useful.
+//! `unflake report feedback`: records whether a finding was useful.
 
 use unflake_model::{Day, Feedback};
 use unflake_report::one_line;
 use unflake_store::{Store, StoredFinding};
 
-use crate::args::answer::{AnswerArgs, Usefulness};
-use crate::args::groups::StoreArg;
+use crate::args::report::{ReportFeedbackArgs, Usefulness};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -17,8 +16,8 @@ const LISTED: usize = 20;
 /// The shortest prefix of an id that names a finding.
 const SHORTEST_PREFIX: usize = 4;
 
-pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, CommandError> {
-    let mut store = scores::open(&context.store(StoreArg::default())?)?;
+pub(crate) fn run(args: ReportFeedbackArgs, context: &Context) -> Result<Exit, CommandError> {
+    let mut store = scores::open(&context.store(args.store)?)?;
     let Some(wanted) = &args.finding else { return list(&store) };
     let stored = match find(&store, wanted)? {
         Some(stored) => stored,
@@ -26,16 +25,18 @@ pub(crate) fn run(args: &AnswerArgs, context: &Context) -> Result<Exit, CommandE
     };
     let sentence = format!("{} {}", stored.finding.test, stored.finding.sentence);
     let id = stored.finding.id();
-    let Some(answer) = args.answer else {
+    let Some(answer) = args.feedback else {
         let what = format!("say whether it was of use: {}", one_line(&sentence));
-        return Err(CommandError::usage(what).hint(format!("`unflake answer {} not-useful`, or `useful`", &id.0[..8])));
+        return Err(
+            CommandError::usage(what).hint(format!("`unflake report feedback {} not-useful`, or `useful`", &id.0[..8]))
+        );
     };
     let useful = answer == Usefulness::Useful;
     store.answer(&Feedback { finding: id.clone(), useful, at: recorder::now(), why: args.why.clone() })?;
     let kept = match useful {
         true => "useful: it is told in full again".to_owned(),
         false => {
-            let back = format!("`unflake answer {} useful` takes it back", &id.0[..8]);
+            let back = format!("`unflake report feedback {} useful` takes it back", &id.0[..8]);
             format!("not useful: it will come after others, in short\n  → {back}")
         }
     };
@@ -73,7 +74,7 @@ fn of_test(store: &Store, name: &str) -> Result<StoredFinding, CommandError> {
         more => format!("{more} things were found of tests with `{}` in their names; name one:", one_line(name)),
     };
     found.iter().take(LISTED).for_each(|stored| what.push_str(&format!("\n    {}", line(stored))));
-    Err(CommandError::usage(what).hint("`unflake answer` lists what was found"))
+    Err(CommandError::usage(what).hint("`unflake report feedback` lists what was found"))
 }
 
 fn list(store: &Store) -> Result<Exit, CommandError> {

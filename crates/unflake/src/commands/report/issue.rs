@@ -1,30 +1,32 @@
-//! `unflake issue`: writes the text of an issue about the cause of a flaky test.
+//! `unflake report issue`: writes the text of an issue about the cause of a flaky test.
 
 use unflake_model::{Detail, TestId};
 use unflake_report::{self as report, FlakyTest};
 
-use crate::args::groups::StoreArg;
-use crate::args::issue::IssueArgs;
-use crate::commands::comment::deliver;
-use crate::commands::feedback;
-use crate::commands::trace::not_one;
+use crate::args::report::ReportIssueArgs;
+use crate::commands::report::comment::deliver;
+use crate::commands::report::feedback;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::history::scores;
 use crate::history::test_knowledge::KnowledgeBase;
 
-pub(crate) fn run(args: &IssueArgs, context: &Context) -> Result<Exit, CommandError> {
-    let location = context.store(StoreArg::default())?;
+pub(crate) fn run(args: ReportIssueArgs, context: &Context) -> Result<Exit, CommandError> {
+    let location = context.store(args.store)?;
     let store = scores::open(&location)?;
-    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main.as_deref())?;
+    let knowledge = KnowledgeBase::open(&store, &location.dir, &context.here, args.main_branch.name.as_deref())?;
     let test = match feedback::find(&store, &args.what)? {
         Some(stored) => stored.finding.test,
         None => {
             let tests = store.find_tests(&args.what)?;
             match &tests[..] {
                 [test] => test.clone(),
-                tests => return Err(not_one(&args.what, &tests.iter().map(TestId::as_str).collect::<Vec<_>>())),
+                tests => {
+                    let (matching, known) =
+                        (tests.iter().map(TestId::as_str).collect::<Vec<_>>(), store.find_tests("")?);
+                    return Err(CommandError::not_one_test(&args.what, &matching, known.iter().map(TestId::as_str)));
+                }
             }
         }
     };

@@ -1,4 +1,4 @@
-//! `unflake score`: lists flaky tests by how likely they are to fail in their next run.
+//! `unflake history score`: lists flaky tests by how likely they are to fail in their next run.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use unflake_report::{ScoreRow, ScoreState, Scores, TimeZone};
 use unflake_store::{Source, TestKey};
 use unflake_techniques::{RateChange, TestHealth, TestStanding};
 
-use crate::args::score::ScoreArgs;
+use crate::args::history::HistoryScoreArgs;
 use crate::config::project;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -19,14 +19,14 @@ use crate::project::code_owners::CodeOwners;
 /// The number of latest runs that are drawn.
 const STRIP: usize = 60;
 
-pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: HistoryScoreArgs, context: &Context) -> Result<Exit, CommandError> {
     let store = scores::open(&context.store(args.store)?)?;
-    let computed = scores::compute(&store, args.main.as_deref())?;
+    let computed = scores::compute(&store, args.main_branch.name.as_deref())?;
     let owners = CodeOwners::find(&project::find(&context.here));
     let mut rows: Vec<ScoreRow> = computed
         .all
         .iter()
-        .filter(|(_, standing)| args.all || concerns(standing, args.least))
+        .filter(|(_, standing)| args.all || concerns(standing, args.min_score))
         .filter_map(|(key, standing)| row(*key, standing, &computed, &owners))
         .filter(|row| args.tests.is_empty() || args.tests.iter().any(|part| row.test.contains(part.as_str())))
         .collect();
@@ -40,7 +40,7 @@ pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandErr
         excluded_runs: computed.bad_days.len(),
         since: computed.runs.first().map(|run| run.started),
         rows,
-        exit: unflake_report::Exit { code: 0, meaning: "the scores are told" },
+        exit: unflake_report::Exit { code: 0, meaning: "the scores are printed" },
     };
     if let Some(path) = &args.json {
         write_to(path, |out| scores.json(out)).map_err(CommandError::internal("write the scores as JSON"))?;
@@ -53,8 +53,8 @@ pub(crate) fn run(args: ScoreArgs, context: &Context) -> Result<Exit, CommandErr
 
 /// Whether the test needs attention: it is broken, or flaky with at least this probability of
 /// failing.
-pub(crate) fn concerns(standing: &TestStanding, least: f64) -> bool {
-    standing.score.state == TestHealth::Broken || standing.score.is_flaky() && standing.score.probability >= least
+pub(crate) fn concerns(standing: &TestStanding, min_score: f64) -> bool {
+    standing.score.state == TestHealth::Broken || standing.score.is_flaky() && standing.score.probability >= min_score
 }
 
 /// The score of one test for people. None where the history does not know its name.

@@ -1,0 +1,20 @@
+//! `unflake history`: shows, imports, scores and copies test results.
+
+mod copy;
+mod import;
+pub(crate) mod score;
+pub(crate) mod show;
+
+use crate::args::history::HistoryCommand;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+pub(crate) fn run(command: HistoryCommand, context: &Context) -> Result<Exit, CommandError> {
+    match command {
+        HistoryCommand::Show(args) => show::run(args, context),
+        HistoryCommand::Import(args) => import::run(args, context),
+        HistoryCommand::Score(args) => score::run(args, context),
+        HistoryCommand::Copy(args) => copy::run(&args, context),
+    }
+}

@@ -1,0 +1,274 @@
+//! The settings by name: what each means, its placeholder and its default. Options, the settings
+//! file and its template are made from this table.
+
+use unflake_techniques::NeverExcuse;
+
+/// One setting. It has the same name in the settings file and as an option; as an environment
+/// variable it has the name in capitals after `UNFLAKE_`.
+pub(crate) struct SettingKey {
+    pub(crate) name: &'static str,
+    pub(crate) short: Option<char>,
+    /// The placeholder of its value.
+    pub(crate) value: &'static str,
+    /// One line of at most 70 characters; empty where a runner has the text.
+    help: &'static str,
+    /// What `--help` adds.
+    details: &'static str,
+    /// The default as people read it; empty where there is none.
+    pub(crate) default: &'static str,
+    /// The default as the settings file has it, or else an example.
+    file: &'static str,
+    /// The heading of its option; empty: none.
+    heading: &'static str,
+    /// Whether `-h` shows it.
+    pub(crate) usual: bool,
+    /// Whether it can be given several times.
+    pub(crate) list: bool,
+    /// What the option means without a value.
+    pub(crate) bare: Option<&'static str>,
+}
+
+/// A setting with one value that `--help` shows and `-h` does not.
+const OTHER: SettingKey = SettingKey {
+    name: "",
+    short: None,
+    value: "",
+    help: "",
+    details: "",
+    default: "",
+    file: "",
+    heading: "",
+    usual: false,
+    list: false,
+    bare: None,
+};
+
+const RERUNS: &str = "Reruns";
+const CHANGE: &str = "Your change";
+const LIMITS: &str = "Limits";
+const RUNNERS: &str = "Other runners";
+
+pub(crate) static KEYS: [SettingKey; 19] = [
+    SettingKey {
+        name: "command",
+        help: "The test command, as a list of words",
+        default: "guessed from the files of the project",
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "immediate",
+        value: "N",
+        help: "Reruns right after a failure, in the same process",
+        default: "1",
+        file: "1",
+        heading: RERUNS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "at-end",
+        value: "N",
+        help: "Reruns at the end of the suite, in the same process",
+        default: "1",
+        file: "1",
+        heading: RERUNS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "fresh",
+        value: "N",
+        help: "Reruns in a fresh environment each",
+        default: "1",
+        file: "1",
+        heading: RERUNS,
+        usual: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "fresh-by",
+        value: "HOW",
+        help: "What a fresh environment is: fork or process",
+        details: "`fork`: a fork of a process that has collected the tests and run none. `process`: a new process, \
+                  which takes longer and shares nothing with others.",
+        default: "fork",
+        file: "\"fork\"",
+        heading: RERUNS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "too-many",
+        value: "PERCENT",
+        help: "Percentage of failing tests that stops all but immediate reruns",
+        details: "When that many tests fail at once, the change is broken. Never with fewer than ten failing tests.",
+        default: "1",
+        file: "1",
+        heading: RERUNS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "flaky-result",
+        value: "RESULT",
+        help: "Whether flaky tests pass or fail the run",
+        default: "pass",
+        file: "\"pass\"",
+        heading: RERUNS,
+        usual: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "never-excuse",
+        value: "REGEX",
+        help: "Failures that match are never excused by a later pass",
+        details: "Matches the message and the output. Can be given several times; replaces the default patterns. \
+                  Crashes are never excused.",
+        default: "sanitizers and race detectors",
+        heading: RERUNS,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "base",
+        value: "REV",
+        help: "The revision to compare with",
+        details: "Where the failing tests are known to pass at a later commit, that commit is the default.",
+        default: "merge base with the default branch",
+        file: "\"origin/main\"",
+        heading: CHANGE,
+        usual: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "granularity",
+        value: "HOW",
+        help: "Compare your change with tests by file, by function, or off",
+        details: "`function` excludes more tests. `off` does not look at your change.",
+        default: "file",
+        file: "\"file\"",
+        heading: CHANGE,
+        ..OTHER
+    },
+    SettingKey {
+        name: "verify-base",
+        value: "WHEN",
+        help: "Run unaffected failing tests at the base too: yes, no or needed",
+        details: "They run in a temporary working tree. `needed`: only where a known pass at the base is not enough.",
+        default: "needed",
+        file: "\"needed\"",
+        heading: CHANGE,
+        bare: Some("yes"),
+        ..OTHER
+    },
+    SettingKey {
+        name: "jobs",
+        short: Some('j'),
+        value: "N",
+        help: "Environments that run at the same time",
+        details: "`stress` starts four for each core by default, `filter learn` one.",
+        default: "number of cores",
+        file: "2",
+        heading: LIMITS,
+        usual: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "timeout",
+        value: "TIME",
+        help: "Time limit of one attempt: 90, 2m, 1h, or 0 for none",
+        default: "15m",
+        file: "\"15m\"",
+        heading: LIMITS,
+        usual: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "output-limit",
+        value: "N",
+        help: "Characters to keep of each text that a test writes",
+        default: "65536",
+        file: "65536",
+        heading: LIMITS,
+        ..OTHER
+    },
+    SettingKey { name: "results", value: "FILE", file: "\"build/**/*.xml\"", heading: RUNNERS, ..OTHER },
+    SettingKey { name: "one-test", value: "COMMAND", file: "\"run-one {name}\"", heading: RUNNERS, ..OTHER },
+    SettingKey { name: "classpath-file", value: "FILE", file: "\"classpath.txt\"", heading: RUNNERS, ..OTHER },
+    SettingKey {
+        name: "test-classes",
+        value: "DIR",
+        file: "[\"build/test-classes\"]",
+        heading: RUNNERS,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "store",
+        value: "PLACE",
+        help: "History: a directory or postgres://USER@HOST/DATABASE",
+        details: "The default is in the directory of the project.",
+        default: ".unflake",
+        file: "\".unflake\"",
+        usual: true,
+        ..OTHER
+    },
+];
+
+/// The setting of this name. Panics on a name that is not in the table.
+pub(crate) fn key(name: &str) -> &'static SettingKey {
+    KEYS.iter().find(|key| key.name == name).unwrap_or_else(|| panic!("there is no setting `{name}`"))
+}
+
+/// The environment variable of a setting.
+pub(crate) fn variable_of(name: &str) -> String {
+    format!("UNFLAKE_{}", name.replace('-', "_").to_uppercase())
+}
+
+impl SettingKey {
+    pub(crate) fn heading(&self) -> Option<&'static str> {
+        Some(self.heading).filter(|heading| !heading.is_empty())
+    }
+
+    /// One line, without the default.
+    pub(crate) fn help(&self) -> String {
+        match unflake_runners::option(self.name) {
+            Some(option) => capitalized(option.meaning),
+            None => self.help.to_owned(),
+        }
+    }
+
+    /// The line, what there is to say beyond it, and the default.
+    pub(crate) fn long_help(&self) -> String {
+        let text = match (unflake_runners::option(self.name), self.details) {
+            (Some(option), _) => option.help.to_owned(),
+            (None, "") => return format!("{}{}", self.help, self.default_note()),
+            (None, details) => format!("{}\n\n{details}", self.help),
+        };
+        format!("{text}\n\n{}", self.default_note().trim_start()).trim_end().to_owned()
+    }
+
+    /// ` [default: …]` where there is a default.
+    pub(crate) fn default_note(&self) -> String {
+        if self.default.is_empty() { String::new() } else { format!(" [default: {}]", self.default) }
+    }
+
+    /// The value that the template of the settings file shows.
+    pub(crate) fn file_value(&self) -> String {
+        let list = |words: Vec<&str>| {
+            format!("[{}]", words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "))
+        };
+        match self.name {
+            "command" => list(unflake_runners::examples().next().unwrap_or_default().split(' ').collect()),
+            "never-excuse" => list(default_never_excuse().collect()),
+            _ => self.file.to_owned(),
+        }
+    }
+}
+
+/// The patterns of `never-excuse` where none are set.
+pub(crate) fn default_never_excuse() -> impl Iterator<Item = &'static str> {
+    NeverExcuse::DEFAULT_PATTERNS.into_iter().chain(unflake_runners::never_excuse())
+}
+
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
