@@ -188,7 +188,7 @@ fn no_difference_found() {
     );
     let mut never = unknown();
     never.divergence().failed = 0;
-    assert_contains(&never, &["it did not fail in 50 runs"]);
+    assert_contains(&never, &["it passed in all 50 runs"]);
     let mut always = unknown();
     always.divergence().failed = 50;
     assert_contains(&always, &["it failed in all 50 runs"]);
