@@ -41,14 +41,14 @@ impl LineNote<'_> {
         let text = match self {
             Self::Value(split) => return values(split),
             Self::Failing { runs, only } => {
-                let who = if *only { "only failing runs" } else { "failing runs" };
-                return format!("{who} go on here ({runs} of {failed})");
+                let passing = if *only { ", no passing run" } else { "" };
+                return format!("{runs} of {failed} failing runs{passing}");
             }
-            Self::Order => "from here in another order",
+            Self::Order => "the order differs from here",
             Self::Diverges { failing_end: true, .. } => "failing runs end here",
             Self::Diverges { passing_end: true, .. } => "passing runs end here",
-            Self::Diverges { .. } => "here they part",
-            Self::Passing => "passing runs go on here",
+            Self::Diverges { .. } => "runs diverge here",
+            Self::Passing => "passing runs continue here",
             Self::FailureShown => "the failure shows here",
         };
         text.to_owned()

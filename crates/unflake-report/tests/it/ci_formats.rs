@@ -15,7 +15,7 @@ fn sample(message: &str) -> Sample {
 #[test]
 fn annotations_name_the_failing_line() {
     let text = written(|out| annotations(&sample("assert 3 == 4\n100% wrong").run(), out));
-    assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 attempts, including a fresh environment%0Aassert 3 == 4 …%0Asee it yourself: pytest tests/test_cart.py::test_total");
+    assert_snapshot!(text, @"::error file=tests/test_cart.py,line=14,title=real failure::tests/test_cart.py::test_total failed 4 of 4 attempts, including a fresh environment%0Aassert 3 == 4 …%0Areproduce: pytest tests/test_cart.py::test_total");
 }
 
 #[test]
@@ -34,22 +34,22 @@ fn annotations_beyond_the_limit_are_counted() {
 fn a_summary_is_markdown() {
     let text = written(|out| markdown(&sample("assert 3 == 4\n\n  <b>bold</b>").run(), out));
     assert_snapshot!(text, @"
-    ### ❌ one real failure
+    ### ❌ 1 real failure
 
-    1 test in 14.2 s.
+    1 test, 14.2 s
 
     **❌ REAL** `tests/test_cart.py::test_total`
 
     failed 4 of 4 attempts, including a fresh environment
 
-    <details><summary>what it said</summary>
+    <details><summary>failure</summary>
     <pre>tests/test_cart.py:14  AssertionError
     assert 3 == 4
     &nbsp;
       &lt;b&gt;bold&lt;/b&gt;</pre>
     </details>
 
-    see it yourself: `pytest tests/test_cart.py::test_total`
+    reproduce: `pytest tests/test_cart.py::test_total`
     ");
 }
 

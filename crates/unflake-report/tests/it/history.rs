@@ -51,6 +51,6 @@ fn the_same_narrow() {
 fn an_unknown_test() {
     assert_snapshot!(written(|out| attempts_table(&TestId::new(TOTAL), None, &[], &TimeZone::UTC, &WIDE, out)), @"
       tests/test_cart.py::test_total
-      no attempts are known
+      no attempts
     ");
 }

@@ -144,9 +144,9 @@ fn two_divergence_points() {
             "tests/test_queue.py:9 in test_take",
             "Asynchronous wait",
             "Wait for the condition",
-            "Likely, from 50 runs",
+            "Likely, p = 0.004, 50 runs",
             "takes 1 of 41 passing runs for failing ones",
-            "failing runs go on here (6 of 9)",
+            "6 of 9 failing runs",
             "6 of 9 failing runs part after shop/queue.py:41, in main, after 530 lines",
             "5 runs",
             "Empty: the queue is empty",
@@ -155,7 +155,7 @@ fn two_divergence_points() {
             "3 of 9 failing runs part at once",
             "cannot join thread",
             "shop/worker.py:12",
-            "A guess: 3 of 9 failing runs, 1 of 41 passing",
+            "Possible, p = 0.20: 3 of 9 failing runs, 1 of 41 passing",
             "pytest tests/test_queue.py::test_take",
             "2 of 50 traces are truncated",
         ],
@@ -170,7 +170,7 @@ fn another_order_and_no_source() {
             "Root cause (likely, p < 0.001, 30 runs): src/count.rs:7",
             "Race condition",
             "the source is not there",
-            "another order",
+            "the order differs from here",
         ],
     );
     assert!(!another_order().page().contains("<svg"));
@@ -184,11 +184,11 @@ fn no_difference_found() {
     unclear.divergence().locations.clear();
     assert_contains(
         &unclear,
-        &["no line tells the 9 failing runs of 50 from the others", "6 of 9 part after shop/queue.py:41"],
+        &["no line separates the 9 failing runs from the others of 50", "6 of 9 diverge after shop/queue.py:41"],
     );
     let mut never = unknown();
     never.divergence().failed = 0;
-    assert_contains(&never, &["it did not fail in 50 runs"]);
+    assert_contains(&never, &["it passed in all 50 runs"]);
     let mut always = unknown();
     always.divergence().failed = 50;
     assert_contains(&always, &["it failed in all 50 runs"]);
