@@ -115,9 +115,9 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "true").expect_exit(4)), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 0)
+               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
@@ -125,9 +125,9 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 0)
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 0)
+               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
@@ -137,10 +137,10 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &result), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 3)
+    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 3)
                │ wrong door
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
@@ -155,10 +155,10 @@ fn a_python_without_pytest() {
     assert_snapshot!(reported(&sandbox, &result), @"
       no tests were run · 1 problem · [TIME]
 
-    ✗ ERROR  no test runner showed itself in the command before it ended (the process left with exit code 1)
+    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
-               │ It has to lead to pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
-               │ Or it has to be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
+               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
     exit 4: the tests could not be run
@@ -331,7 +331,7 @@ fn a_full_disk_costs_only_the_history() {
     assert_eq!(result.findings().len(), 4);
     assert_snapshot!(sandbox.redact(&regular(&result.remarks())), @"
     note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
-    note: [N] attempts of this run are not in the history; what is said here is complete
+    note: [N] attempts of this run are not in the history; this report is complete
     note: whether a change can have caused the failures was not looked at: this is not a git repository
     exit 1: 4 real failures
     ");
