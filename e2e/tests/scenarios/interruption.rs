@@ -38,10 +38,10 @@ fn signals_end_a_run_with_partial_results() {
         running.wait_for("here");
         running.signal(signal);
         let result = running.finish().expect_exit(130);
-        assert!(result.stdout.contains("stopped by you: 2 of 4 tests had run"), "{signal}: {}", result.stdout);
+        assert!(result.stdout.contains("interrupted after 2 of 4 tests"), "{signal}: {}", result.stdout);
         assert_eq!(result.findings(), ["test_it.py::test_b real"], "{signal}");
         let sentence = result.finding("test_it.py::test_b")["sentence"].as_str().unwrap();
-        assert_eq!(sentence, "failed 2 of 2 times; the run ended before it could be run again", "{signal}");
+        assert_eq!(sentence, "failed 2 of 2 attempts; the run ended before its retries", "{signal}");
         assert_eq!(sandbox.stored_attempts(), FIRST_ATTEMPTS, "{signal}");
         assert_eq!(sandbox.history()[0].ended.unwrap().1, 130);
     }
@@ -86,7 +86,7 @@ fn ctrl_c_works_during_collection() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you: no tests had been found yet"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted before any test was found"), "{}", result.stdout);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_killed_runner_is_a_crash_and_the_remaining_tests_run() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(runner), Signal::SIGKILL).unwrap();
     let result = running.finish().expect_exit(1);
     assert_eq!(result.findings(), ["test_it.py::test_b real", "test_it.py::test_c real"]);
-    assert_eq!(result.finding("test_it.py::test_c")["sentence"], "crashed (killed by SIGKILL) the one time it ran");
+    assert_eq!(result.finding("test_it.py::test_c")["sentence"], "crashed (killed by SIGKILL) in its only attempt");
     let outcomes: Vec<_> = result.attempts();
     assert_eq!(
         outcomes,
