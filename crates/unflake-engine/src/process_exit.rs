@@ -42,7 +42,7 @@ impl Engine {
                     let why = format!("the runner ended before it had listed its tests ({death})");
                     self.report_start_failure(&why, &text);
                 } else {
-                    let why = format!("no test runner showed itself in the command before it ended ({death})");
+                    let why = format!("the command exited without starting a supported test runner ({death})");
                     let hint = &self.starter.launch().no_runner_hint;
                     let output = format!("{}\n{hint}", text.trim_end());
                     self.report_start_failure(&why, output.trim_start());

@@ -122,7 +122,7 @@ impl Engine {
     pub(crate) fn query_failed(&mut self, id: u32, text: &str) {
         let was_due = self.environments.get_mut(id).is_some_and(|environment| environment.query_since.take().is_some());
         if let Some(at) = self.sessions.in_environment(id).filter(|_| was_due) {
-            self.give_up(at, format!("what tests leave behind could not be looked at: {text}"));
+            self.give_up(at, format!("the state that tests leave could not be compared: {text}"));
         }
     }
 }

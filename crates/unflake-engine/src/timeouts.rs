@@ -139,7 +139,7 @@ impl Engine {
             environment.query_since = None;
             environment.kill();
             if let Some(at) = self.sessions.in_environment(environment.id) {
-                let why = format!("what tests leave behind could not be looked at within {} s", QUERY.as_secs());
+                let why = format!("the state that tests leave could not be compared within {} s", QUERY.as_secs());
                 self.sessions[at].work.stop(why);
             }
         }

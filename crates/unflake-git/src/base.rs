@@ -42,7 +42,7 @@ impl Repository {
             return Ok(base);
         }
         if default.is_none() {
-            let why = "which branch is the default one cannot be told, so what to compare with must be given";
+            let why = "the default branch is unknown, so the base must be given";
             return Err(GitError::NoBase(why.to_owned()));
         }
         // Nothing is changed or ahead, so the latest commit is the change.

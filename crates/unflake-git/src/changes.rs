@@ -32,9 +32,9 @@ impl Repository {
         let mut name = |path: &[u8]| {
             let name = String::from_utf8_lossy(path).into_owned();
             if name.as_bytes() != path {
-                unknown.push(format!("the name of {name:?} is not UTF-8, so nobody can tell who used it"));
+                unknown.push(format!("the name of {name:?} is not UTF-8, so the tests that used it are unknown"));
             } else if ignore_case && !name.is_ascii() {
-                unknown.push(format!("{name:?} may go by another spelling here, so nobody can tell who used it"));
+                unknown.push(format!("{name:?} may go by another spelling here, so the tests that used it are unknown"));
             }
             name
         };
@@ -104,7 +104,7 @@ impl Repository {
                 }
             }
             Err(error) => {
-                found.unknown.push(format!("files that git is told not to look at may have changed: {error}"))
+                found.unknown.push(format!("files whose changes git is configured to skip may have changed: {error}"))
             }
         }
         match submodules::problems(&self.git, &tracked) {

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
     /// `git` is missing or cannot be started.
-    #[error("git cannot be started ({0}), so nobody can tell what changed")]
+    #[error("git cannot be started ({0}), so the changes are unknown")]
     NoGit(String),
     /// The repository has no working tree: it is bare, or the directory is inside `.git`.
     #[error("the repository has no working tree here, so there is nothing to compare")]

@@ -60,10 +60,13 @@ pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, cases: &TestCases, findin
 /// The command that looks for the cause of an undiagnosed test.
 pub(crate) fn next_command(symptoms: &Symptoms<'_>) -> Option<NextCommand> {
     let (name, purpose) = match symptoms {
-        Symptoms { verdict: Some(VerdictKind::Real), .. } => return None,
+        Symptoms { verdict: Some(VerdictKind::Real | VerdictKind::NotDecided), .. } => return None,
         Symptoms { state: Some(ScoreState::Broken), .. } => ("history show", "since when it fails"),
         Symptoms { verdict: Some(VerdictKind::FlakyStateDependent), .. } => ("order", "find the polluter"),
-        Symptoms { verdict: Some(VerdictKind::FlakyBursty | VerdictKind::UnaffectedByChange), .. }
+        Symptoms {
+            verdict: Some(VerdictKind::FlakyBursty | VerdictKind::FlakySeedDependent | VerdictKind::UnaffectedByChange),
+            ..
+        }
         | Symptoms { state: Some(ScoreState::Bursty), .. } => FACTORS,
         _ if names_time(symptoms.failure) || compares_other_order(symptoms.failure) => FACTORS,
         Symptoms { can_locate: false, .. } => FACTORS,

@@ -49,7 +49,7 @@ pub fn drive(options: &[String], command: &[String]) -> ExitCode {
         return ExitCode::from(2);
     };
     let Some(env) = driver::driver_env::DriverEnv::read() else {
-        eprintln!("a driver is started by unflake and by nobody else");
+        eprintln!("a driver is started by unflake only");
         return ExitCode::from(2);
     };
     driver::orders::run(runner, &driver, command, &options, env)

@@ -133,8 +133,8 @@ pub fn no_runner_hint() -> String {
         let wanted = all().filter(|runner| agent(*runner).is_some() == injected);
         wanted.filter_map(|runner| runner.profile().texts.starts_by).collect()
     };
-    let mut lines: Vec<String> = starts_by(true).iter().map(|text| format!("It has to lead to {text}.")).collect();
-    lines.push(format!("Or it has to be {} itself.", joined(&starts_by(false), "or")));
+    let mut lines: Vec<String> = starts_by(true).iter().map(|text| format!("It must start {text}.")).collect();
+    lines.push(format!("Or it must be {} itself.", joined(&starts_by(false), "or")));
     lines.push("For other runners, `--results` and `--one-test` tell unflake how to use them.".to_owned());
     lines.join("\n")
 }

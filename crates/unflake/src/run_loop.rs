@@ -230,7 +230,8 @@ impl<'a> RunLoop<'a> {
             self.gathered.findings.push(finding);
         }
         // Real failures need no feedback, so they are not stored as findings.
-        let stored: Vec<Finding> = self.gathered.findings.iter().filter(|one| !one.is_real()).cloned().collect();
+        let stored: Vec<Finding> =
+            self.gathered.findings.iter().filter(|one| !one.is_real() && !one.is_undecided()).cloned().collect();
         self.gathered.known =
             self.memory.diagnoses(self.gathered.findings.iter().filter(|one| one.verdict().is_some()));
         self.memory.record_findings(&stored);

@@ -210,7 +210,7 @@ fn writes_to_watched_cells_are_located() {
 fn an_agent_that_cannot_compare_state_ends_the_session() {
     let mut project = Project::scripted(cells(), 1);
     project.run_with(vec![("deaf | v", Some(Probe::default()))]);
-    assert_eq!(project.ends(), ["0 [v] what tests leave behind could not be looked at: deaf"]);
+    assert_eq!(project.ends(), ["0 [v] the state that tests leave could not be compared: deaf"]);
     project.close();
 }
 

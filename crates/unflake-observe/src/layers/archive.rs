@@ -91,10 +91,10 @@ impl LayerArchive {
             outputs[layer as usize] = self.layers.contains(&layer).then(|| facts.output(of_layer));
         }
         self.outputs.push(outputs);
-        let unreadable = result.and_then(Result::err).map(|why| format!("what the agent told cannot be used: {why}"));
+        let unreadable = result.and_then(Result::err).map(|why| format!("the report of the agent cannot be used: {why}"));
         let layers = self.layers.iter().filter(|layer| **layer != Layer::Verdict);
         let refused = unreadable.iter().flat_map(|why| layers.clone().map(|layer| (*layer, why.clone())));
-        let few = "values at some functions were seen too few times in a test to say what holds of them (7 at least)";
+        let few = "values at some functions were seen too few times in a test to infer invariants (at least 7 needed)";
         let without_invariants = (without_invariants > 0).then(|| (Layer::Behaviour, few.to_owned()));
         for gap in
             gaps.into_iter().chain(refused).chain(without_invariants).filter(|(layer, _)| self.layers.contains(layer))

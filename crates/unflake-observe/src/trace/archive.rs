@@ -319,7 +319,7 @@ fn thread_trace(process: &Process, thread: &Thread, events: u64, first: u64) -> 
         TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
         TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
         TruncationReason::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
-        TruncationReason::Taken => "somebody else traced from there on".to_owned(),
+        TruncationReason::Taken => "another tracer took over there".to_owned(),
     });
     // If the whole process dies, the end of each thread is meaningful; if only one thread is left
     // running, it is not.

@@ -60,7 +60,7 @@ fn findings<'a>(run: &RunReport<'a>) -> Vec<CiFinding<'a>> {
     let entry = |finding: &'a Finding| {
         let importance = match &finding.detail {
             _ if quarantine::is_excused(run.quarantine, &finding.test) => Importance::Quarantined,
-            Detail::Verdict(_) if finding.is_real() => Importance::Real,
+            Detail::Verdict(_) if finding.is_real() || finding.is_undecided() => Importance::Real,
             Detail::Verdict(_) | Detail::Nio(_) | Detail::Order(_) | Detail::Divergence(_) | Detail::Factor(_) => {
                 Importance::Flaky
             }

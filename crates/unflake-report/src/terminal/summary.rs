@@ -42,13 +42,15 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
     let without_verdict: Vec<&TestCase> =
         cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
+    let undecided = of(Finding::is_undecided);
+
     let term = &mut TermWriter::new(*style, out);
     interrupted(term, run, &cases)?;
-    let mut counts = counts(run, &cases, [real.len(), without_verdict.len(), flaky.len()]);
+    let mut counts = counts(run, &cases, [real.len(), undecided.len() + without_verdict.len(), flaky.len()]);
     counts.push(time(run));
     term.prose(0, Tone::Bold, &counts.join(", "))?;
     problems(term, run.problems)?;
-    real_failures(term, run, &cases, &real)?;
+    failures_that_count(term, run, &cases, &[real, undecided].concat())?;
     failures_without_verdict(term, run, &without_verdict)?;
     if !quiet || run.flaky_gates {
         flaky_tests(term, run, &cases, &flaky)?;
@@ -179,10 +181,17 @@ pub(crate) fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Resul
     Ok(())
 }
 
-fn real_failures(term: &mut TermWriter, run: &RunReport, cases: &TestCases, real: &[&Finding]) -> io::Result<()> {
-    for finding in real.iter().take(IN_FULL) {
+/// Real failures, and those that are not decided.
+fn failures_that_count(
+    term: &mut TermWriter,
+    run: &RunReport,
+    cases: &TestCases,
+    failures: &[&Finding],
+) -> io::Result<()> {
+    let label = |finding: &Finding| if finding.is_real() { "REAL" } else { "UNDECIDED" };
+    for finding in failures.iter().take(IN_FULL) {
         term.blank()?;
-        term.head(Tone::Bad, "REAL", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Bad, label(finding), &one_line(finding.test.as_str()))?;
         let indent = term.indent();
         term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         if let Some((_, sentence)) = change(cases, finding) {
@@ -198,14 +207,14 @@ fn real_failures(term: &mut TermWriter, run: &RunReport, cases: &TestCases, real
         known_cause(term, run, finding)?;
         reproduce(term, indent, finding)?;
     }
-    let rest = real.get(IN_FULL..).unwrap_or_default();
+    let rest = failures.get(IN_FULL..).unwrap_or_default();
     if !rest.is_empty() {
         term.blank()?;
         term.shortened = true;
-        term.prose(0, Tone::Usual, &format!("{}, by name only:", format::count(rest.len(), "more real failure")))?;
+        term.prose(0, Tone::Usual, &format!("{}, by name only:", format::count(rest.len(), "more failure")))?;
     }
     for finding in rest {
-        term.head(Tone::Bad, "REAL", &one_line(finding.test.as_str()))?;
+        term.head(Tone::Bad, label(finding), &one_line(finding.test.as_str()))?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub fn issue(tests: &[FlakyTest], owner: Option<&str>, out: &mut dyn Write) -> i
     owners(&mut text, first, owner);
     if !first.failure.is_empty() {
         let note: String = first.failure.chars().take(QUOTED).collect();
-        let _ = write!(text, "\n<details><summary>what it said</summary>\n{}\n</details>\n", lines(note.trim()));
+        let _ = write!(text, "\n<details><summary>message</summary>\n{}\n</details>\n", lines(note.trim()));
     }
     out.write_all(text.as_bytes())
 }
@@ -133,8 +133,8 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
             let _ =
                 writeln!(text, "Not known. It was looked for on {}: {}.", test_summary::day(*when), inline(meaning));
         }
-        None if test.findings.is_empty() => text.push_str("Not known: nobody has looked yet.\n"),
-        None => text.push_str("Not known: what was found so far is of no use.\n"),
+        None if test.findings.is_empty() => text.push_str("Unknown: not diagnosed yet.\n"),
+        None => text.push_str("Unknown: the findings so far were marked as not useful.\n"),
     }
 }
 

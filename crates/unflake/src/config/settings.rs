@@ -137,7 +137,7 @@ impl Settings {
             for option in options {
                 let Some((name, value, from)) = find(option.name) else {
                     let (given, _, from) = first;
-                    let text = format!("{given} ({from}) is of no use without {}, {}", option.name, option.meaning);
+                    let text = format!("{given} ({from}) needs {}, {}", option.name, option.meaning);
                     return Err(SettingError::new(text));
                 };
                 (option.check)(value)

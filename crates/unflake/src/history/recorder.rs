@@ -203,7 +203,7 @@ impl HistoryRecorder {
         }
         if self.missed > 0 {
             let missed = self.missed;
-            self.note(format!("{missed} attempts of this run are not in the history; what is said here is complete"));
+            self.note(format!("{missed} attempts of this run are not in the history; this report is complete"));
         }
     }
 }

@@ -140,7 +140,7 @@ fn unreadable_files_are_gaps() {
     let archive = archive(&[], &["[\"lines\", 0, [[1, 2]]]\nhello\n"]);
     assert_eq!(archive.output(0, Layer::Code), None);
     let gap = &archive.gaps()[0];
-    assert_eq!((&*gap.why, gap.attempts), ("what the agent told cannot be used: line 4 is no JSON array", 1));
+    assert_eq!((&*gap.why, gap.attempts), ("the report of the agent cannot be used: line 4 is no JSON array", 1));
     assert_eq!(archive.gaps().len(), 4);
 }
 

@@ -112,7 +112,7 @@ fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
     }));
     for note in &row.notes {
         sentences.push(match note {
-            LineNote::Value(_) => "What the value was is beside it.",
+            LineNote::Value(_) => "Its value is next to it.",
             LineNote::Order => "The same lines run in all of them; which thread or task comes first differs.",
             LineNote::Diverges { failing_end: true, .. } => "Failing runs record nothing after it.",
             LineNote::Diverges { passing_end: true, .. } => "Passing runs record nothing after it.",
@@ -123,7 +123,7 @@ fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
         });
     }
     if divergence.partings.len() > 1 && row.executed_by.is_some() {
-        sentences.push("Other failing runs part elsewhere; they are told further down.");
+        sentences.push("Other failing runs diverge elsewhere, see below.");
     }
     sentences.join(" ")
 }

@@ -81,7 +81,7 @@ fn runs(located: &LocateReport, divergence: &Divergence) -> String {
     let excluded = match divergence.timed_out {
         0 => String::new(),
         runs => {
-            format!(" {runs} more timed out and are set apart: where they stop says only when their time was over.")
+            format!(" {runs} more timed out and are not compared: where they stop shows only when their time was over.")
         }
     };
     // A report drawn from the store has no duration.

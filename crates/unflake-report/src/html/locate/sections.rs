@@ -43,7 +43,7 @@ pub(crate) fn body(located: &LocateReport, divergence: &Divergence) -> Markup {
             }))
         }
         @if divergence.locations.len() > 1 {
-            (section("Other places that tell them apart", other_locations(divergence)))
+            (section("Other places that separate them", other_locations(divergence)))
         }
         @if let Some(command) = located.reproduce {
             (section("See it yourself", html! {
@@ -104,7 +104,7 @@ fn point_details(point: &DivergencePoint) -> Markup {
             }
         }
         @if !point.messages.is_empty() {
-            h3 { "What these runs said when they failed" }
+            h3 { "How these runs failed" }
             @for (message, runs) in point.messages.iter().take(LISTED) {
                 p.soft { (format::count(*runs as usize, "run")) }
                 @match message.trim() {

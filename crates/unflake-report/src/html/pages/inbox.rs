@@ -41,7 +41,7 @@ impl Inbox {
         html! {
             p.lead {
                 @if self.overall.runs == 0 { "Nothing is known yet." } @else {
-                    "Nothing has to be looked at: no test is flaky or broken by what is known."
+                    "Nothing to do: no test is known to be flaky or broken."
                 }
             }
             p {
@@ -64,7 +64,7 @@ impl HistoryTotals {
             @if self.set_apart > 0 {
                 p.soft {
                     (format::count(self.set_apart, "run"))
-                    " set apart: most tests failed there, which no test can be blamed for."
+                    " excluded: most tests failed there, which no single test explains."
                 }
             }
             @if let Some(run) = &self.going_on {

@@ -45,8 +45,8 @@ impl QuarantinePage {
             @if !self.entries.is_empty() {
                 ul.ledger { @for one in &self.entries { li { (one.draw(layout, self.today)) } } }
             }
-            p.soft { "Kept in " code { (name(&self.path)) } ": commit it, so that it holds for everybody." }
-            @if layout.may_write { (form("Set a failure apart for a while", "", "")) } @else if !layout.is_file() {
+            p.soft { "Kept in " code { (name(&self.path)) } ": commit it, and it applies to everybody." }
+            @if layout.may_write { (form("Quarantine a failure", "", "")) } @else if !layout.is_file() {
                 p.soft {
                     "To change it here, open the address that unflake printed, which has a token in it; or type "
                     (draw::command("unflake quarantine add TEST --reason WHY --owner WHO")) "."
@@ -63,7 +63,7 @@ impl QuarantineEntry {
         let (class, state) = match left {
             ..0 => ("state broken", "◌ over"),
             0..4 => ("state flaky", "◌ soon over"),
-            _ => ("state", "◌ set apart"),
+            _ => ("state", "◌ quarantined"),
         };
         let until = match left {
             ..0 => format!("was over on {}: it counts again", entry.expires),
@@ -116,7 +116,7 @@ pub(super) fn form(title: &str, test: &str, owner: &str) -> Markup {
                     input type="hidden" name="test" value=(test);
                 }
                 label {
-                    span { "Why nobody mends it now" } input name="reason" required="" maxlength="1000" value="";
+                    span { "Reason" } input name="reason" required="" maxlength="1000" value="";
                 }
                 label { span { "Who will" } input name="owner" required="" maxlength="200" value=(owner); }
                 label {
@@ -126,7 +126,7 @@ pub(super) fn form(title: &str, test: &str, owner: &str) -> Markup {
                     span { "For how many days, 30 at most" }
                     input name="days" type="number" min="1" max="30" value="14";
                 }
-                button { "Set apart" }
+                button { "Quarantine" }
             }
         }
     }

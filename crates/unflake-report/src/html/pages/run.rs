@@ -105,7 +105,7 @@ impl RunPage {
             h2 { "What failed" }
             div.wide {
                 table.list {
-                    thead { tr { th { "Outcome" } th { "Test" } th { "What it said" } } }
+                    thead { tr { th { "Outcome" } th { "Test" } th { "Message" } } }
                     tbody { @for failure in &self.failures { tr { (failure.row(layout)) } } }
                 }
             }

@@ -170,7 +170,7 @@ impl TestPage {
                 }
             }
             @if layout.may_write && self.concern.quarantined_until.is_none() {
-                (super::quarantine::form("Set its failure apart for a while", &score.test, &score.owner))
+                (super::quarantine::form("Quarantine its failure", &score.test, &score.owner))
             }
         }
     }
@@ -270,7 +270,7 @@ fn history(layout: &PageLayout, past: &[PastAttempt]) -> Markup {
                 thead {
                     tr {
                         th { "When" } th { "Outcome" } th.number { "Took" }
-                        @for head in ["Revision", "Where", "What it said"] { th { (head) } }
+                        @for head in ["Revision", "Where", "Message"] { th { (head) } }
                     }
                 }
                 tbody { @for one in past.iter().take(LISTED) { (one.row(layout)) } }
