@@ -53,7 +53,7 @@ fn runs_that_all_pass_or_all_fail_have_no_divergence() {
     assert!(passed.json()["exit"]["meaning"].as_str().unwrap().contains("6 of 6 runs passed"), "{}", passed.json());
     let failed = locate(&sandbox, &["test_fails", "--runs", "5", "--max-runs", "6"]).expect_exit(1);
     assert!(
-        failed.json()["exit"]["meaning"].as_str().unwrap().starts_with("failed in all 6 runs"),
+        failed.json()["exit"]["meaning"].as_str().unwrap().contains("6 of 6 traced runs failed"),
         "{}",
         failed.json()
     );

@@ -18,7 +18,7 @@ fn replay(sandbox: &Sandbox, tests: &[&str]) -> (i32, Vec<String>) {
     let result = sandbox.unflake(["replay"]).args(tests).args(["--", "pytest"]).finish();
     let words = ["PASSED", "FAILED", "SKIPPED"];
     let outcomes = result.stdout.lines().filter(|line| words.iter().any(|word| line.contains(word)));
-    (result.code, outcomes.map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")).collect())
+    (result.code, outcomes.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect())
 }
 
 #[test]

@@ -40,7 +40,6 @@ fn a_narrow_terminal_wraps_text() {
     let result = sandbox.run_invocation("", "python -m pytest").env("COLUMNS", "40").finish().expect_exit(1);
     assert_snapshot!(reported(&sandbox, &result), @"
     3 tests, 1 real failure, [TIME]
-    retries)
 
     REAL     tests/test_shop.py::test_two
       failed 12 of 12 attempts, including 4

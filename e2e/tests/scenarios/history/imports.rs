@@ -16,7 +16,7 @@ fn imported_results_and_own_runs_share_test_ids() {
         .unflake(["history", "import", "plain.xml", "--revision", "c0ffee00c0ffee00", "--branch", "main"])
         .finish()
         .expect_exit(0);
-    assert!(printed.stdout.contains("1 report read · 2 results · 1 failed · 0 flaky"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("1 report read, 2 results, 1 failed, 0 flaky"), "{}", printed.stdout);
     sandbox.run("", &format!("{python} -m pytest")).expect_exit(0);
 
     let printed = sandbox.unflake(["history", "show", "test_flaky"]).finish().expect_exit(0);
@@ -40,14 +40,14 @@ fn importing_a_file_twice_adds_nothing() {
         .file("reports/notes.xml", "<notes/>")
         .file("copy.xml", &one);
     let printed = sandbox.unflake(["history", "import", "reports"]).finish().expect_exit(0);
-    assert!(printed.stdout.contains("2 reports read · 3 results · 1 failed"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("2 reports read, 3 results, 1 failed"), "{}", printed.stdout);
     let printed = sandbox
         .unflake(["history", "import", "reports", "copy.xml"])
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_RUN_ID", "7")
         .finish()
         .expect_exit(0);
-    assert!(printed.stdout.contains("0 reports read · 3 reports known already"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("0 reports read · 3 reports already imported"), "{}", printed.stdout);
 }
 
 /// Equal reports without a timestamp may be of different runs.
@@ -56,7 +56,7 @@ fn reports_without_timestamps_are_distinguished_by_ci_run() {
     let sandbox = Sandbox::new().file("one.xml", "<testsuite name='s'><testcase name='a' classname='A'/></testsuite>");
     for (run, attempt, word) in [
         ("7", "1", "1 report read"),
-        ("7", "1", "known already"),
+        ("7", "1", "already imported"),
         ("7", "2", "1 report read"),
         ("8", "1", "1 report read"),
     ] {
@@ -84,7 +84,7 @@ fn broken_and_hostile_reports_are_rejected_safely() {
         .file("escape.xml", "<testsuite><testcase name='&#27;[31m::error::x\u{7}'><failure message='&#27;]0;x'/></testcase></testsuite>");
     let printed = sandbox.unflake(["history", "import", "cut.xml"]).finish().expect_exit(3);
     assert!(
-        printed.stdout.contains("CUT") && printed.stdout.contains("what stands before is kept"),
+        printed.stdout.contains("PARTIAL") && printed.stdout.contains("earlier results are imported"),
         "{}",
         printed.stdout
     );

@@ -24,7 +24,7 @@ fn runs_and_imports_of_several_users_share_one_history() {
     let other = Sandbox::new().file("report.xml", report(0, &[("test_a", true), ("test_b", false)]));
     let printed =
         other.unflake(["history", "import", "report.xml"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0);
-    assert!(printed.stdout.contains("known already"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("already imported"), "{}", printed.stdout);
     let printed =
         other.unflake(["history", "show", "test_"]).env("UNFLAKE_STORE", &address).finish().expect_exit(0).stdout;
     assert!(printed.contains("test_it.py::test_flaky") && printed.contains("test_b"), "{printed}");

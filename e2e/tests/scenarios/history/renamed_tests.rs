@@ -32,7 +32,7 @@ fn a_renamed_and_moved_test_keeps_its_history() {
     let score = printed(&sandbox, &["history", "score", "--all"]);
     assert!(score.contains("sub/test_new.py::test_after"), "{score}");
     assert!(score.contains("of 7 runs"), "{score}");
-    let join = "with the runs of test_old.py::test_before, which was gone when this came with the same code";
+    let join = "includes the runs of test_old.py::test_before, its former name";
     assert!(score.contains(join), "{score}");
     assert_eq!(score.matches("test_before").count(), 1, "the old test is not listed separately: {score}");
 

@@ -116,7 +116,7 @@ fn a_googletest_run_in_the_terminal_with_repro_commands() {
     let sandbox = shop();
     let result = sandbox.run("", &filtered("Plain*:Basket*:Some*:Named*:Sized*:*DeathTest.Dies")).expect_exit(1);
     assert_snapshot!(sandbox.redact(&result.stdout), @r#"
-    16 tests, 6 real failures, 2 skipped, [TIME] ([TIME] retries)
+    16 tests, 6 real failures, 2 skipped, [TIME]
 
     REAL     shop_test Plain.Fails
              failed 5 of 5 attempts, including 2 new processes with other seeds
@@ -191,7 +191,7 @@ fn the_remaining_tests_run_after_a_crash_and_a_hang() {
     "#);
     let counts = elements(&sandbox.project().join("report.xml"));
     assert_eq!((counts["testcase"], counts.values().sum::<usize>()), (8, 11), "{counts:?}");
-    assert_eq!(result.finding("shop_test Crash.Dies")["sentence"], "crashed (killed by SIGSEGV) the one time it ran");
+    assert_eq!(result.finding("shop_test Crash.Dies")["sentence"], "crashed (killed by SIGSEGV) in its only attempt");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn ctrl_c_in_a_googletest_run_leaves_nothing() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you: 1 of 3 tests had run"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted after 1 of 3 tests"), "{}", result.stdout);
     assert_eq!(sandbox.stored_attempts(), ["shop_test Hang.Before passed"]);
 }
 
@@ -393,5 +393,5 @@ fn ctrl_c_in_a_ctest_run_leaves_nothing() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you: 1 of 2 tests had run"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted after 1 of 2 tests"), "{}", result.stdout);
 }
