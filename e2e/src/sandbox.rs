@@ -178,7 +178,7 @@ impl Sandbox {
         let text = text.replace(self.root.path().to_str().expect("temporary paths are Unicode"), "[PLACE]");
         let text = text.replace(python().to_str().expect("the path of the Python is Unicode"), "[PYTHON]");
         let rules = [
-            (r"\d+(\.\d+)? s\b( \(of which reruns \d+(\.\d+)? s\))?", "[TIME]"),
+            (r"\d+(\.\d+)?\ss\b(\s\(\d+(\.\d+)?\ss\sretries\))?", "[TIME]"),
             (r"(pytest|CPython|git version|unflake) \d+(\.\d+)+", "$1 [VERSION]"),
             (r"state/unflake/[0-9a-f]{16}", "state/unflake/[HASH]"),
         ];

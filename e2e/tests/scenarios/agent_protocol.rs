@@ -173,7 +173,7 @@ fn flaky_result_fail_fails_the_run() {
     let tests = json!({ "a": ["failed", "passed"], "b": "passed" });
     let script = json!({ "tests": tests, "fresh": { "a": "passed" } });
     let result = serve_with("", script.clone()).expect_exit(0);
-    assert_snapshot!(result.remarks(), @"exit 0: only one flaky test failed");
+    assert_snapshot!(result.remarks(), @"exit 0: no real failure, 1 flaky");
     let result = serve_with("--flaky-result fail", script).expect_exit(1);
     assert_eq!(result.findings(), ["a flaky-independent"]);
     assert_snapshot!(result.remarks(), @"exit 1: one flaky failure, and --flaky-result is fail");
@@ -271,10 +271,10 @@ fn unflake_gives_up_on_environments_that_keep_dying() {
     ]));
     let result = result.expect_exit(3);
     assert!(result.attempts().is_empty());
-    assert_snapshot!(sandbox.redact(&result.remarks()), @r"
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"
     note: fresh environments are new processes, which takes longer: it is a story
     left: the runner could not be started again for it
-    exit 3: 2 tests did not run
+    exit 3: 2 planned tests did not run
     ");
 }
 
@@ -355,7 +355,7 @@ fn a_connection_without_a_hello_is_ignored() {
     It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
     Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
     For other runners, `--results` and `--one-test` tell unflake how to use them.
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -364,10 +364,10 @@ fn a_connection_without_a_hello_is_ignored() {
 #[test]
 fn an_agent_that_dies_before_listing_is_reported_with_its_output() {
     let (sandbox, result) = follow(json!([{ "hello": {} }, { "print_error": "out of cheese" }, { "signal": 6 }]));
-    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @r"
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
     start: the runner ended before it had listed its tests (killed by SIGABRT)
     out of cheese
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -391,9 +391,9 @@ fn a_collection_problem_ends_the_run() {
         { "send": { "event": "problem", "kind": "collection", "place": "t.txt", "text": "cannot be read" } },
         { "exit": 2 },
     ]));
-    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @r"
+    assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
     collection: cannot be read
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -409,9 +409,9 @@ fn an_agent_without_tests_exits_with_no_tests() {
 fn a_runner_that_stops_early_reports_the_tests_it_left() {
     let result = serve("", json!({ "a": "stop", "b": "passed", "c": "passed" })).expect_exit(3);
     assert_eq!(result.list("left"), ["b", "c"]);
-    assert_snapshot!(result.remarks(), @r"
+    assert_snapshot!(result.remarks(), @"
     left: the script says so
-    exit 3: 2 tests did not run
+    exit 3: 2 planned tests did not run
     ");
 }
 
@@ -421,7 +421,7 @@ fn where_forking_is_unsafe_new_processes_are_used() {
     let result = serve_with("", script).expect_exit(1);
     assert_eq!(result.attempts().last().unwrap(), "a failed other-seeds process");
     assert_eq!(result.finding("a")["evidence"]["fresh"], "process");
-    assert_eq!(result.finding("a")["sentence"], "failed 4 of 4 times, in a new process too");
+    assert_eq!(result.finding("a")["sentence"], "failed 24 of 24 attempts, including 10 new processes with other seeds");
     assert_snapshot!(result.remarks(), @"
     note: fresh environments are new processes, which takes longer: a thread is running
     note: whether a change can have caused the failures was not looked at: this is not a git repository

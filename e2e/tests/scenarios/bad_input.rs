@@ -20,13 +20,13 @@ fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
 fn a_test_file_that_does_not_exist() {
     let sandbox = Sandbox::with_tests(PASSES);
     let result = sandbox.run("", "pytest nosuch.py").expect_exit(4);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were run · 1 problem · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the runner did not accept its command line or its configuration
+    ERROR    the runner did not accept its command line or its configuration
                │ file or directory not found: nosuch.py
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -44,10 +44,10 @@ fn an_empty_directory_without_a_command() {
 fn a_project_without_tests() {
     let sandbox = Sandbox::with_tests("x = 1\n");
     let result = sandbox.run("", "pytest").expect_exit(5);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were found · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests found, [TIME]
 
-    exit 5: no tests were found
+    exit 5: no tests found
     ");
 }
 
@@ -55,13 +55,13 @@ fn a_project_without_tests() {
 fn a_conftest_with_a_syntax_error() {
     let sandbox = Sandbox::with_tests(PASSES).file("conftest.py", "def broken(:\n");
     let result = sandbox.run("", "pytest").expect_exit(4);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were run · 1 problem · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the runner did not accept its command line or its configuration
+    ERROR    the runner did not accept its command line or its configuration
                │ SyntaxError: invalid syntax (conftest.py, line 1) (from [PLACE]/project/conftest.py)
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -69,13 +69,13 @@ fn a_conftest_with_a_syntax_error() {
 fn a_conftest_that_raises() {
     let sandbox = Sandbox::with_tests(PASSES).file("conftest.py", "raise RuntimeError('no database')\n");
     let result = sandbox.run("", "pytest").expect_exit(4);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were run · 1 problem · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the runner did not accept its command line or its configuration
+    ERROR    the runner did not accept its command line or its configuration
                │ RuntimeError: no database (from [PLACE]/project/conftest.py)
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -83,16 +83,16 @@ fn a_conftest_that_raises() {
 fn an_unknown_pytest_option() {
     let sandbox = Sandbox::with_tests(PASSES);
     let result = sandbox.run("", "pytest --no-such-option").expect_exit(4);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were run · 1 problem · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the runner ended before it had listed its tests (the process left with exit code 4)
+    ERROR    the runner ended before it had listed its tests (the process left with exit code 4)
                │ ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]
                │ pytest: error: unrecognized arguments: --no-such-option
                │   inifile: None
                │   rootdir: [PLACE]/project
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -101,11 +101,11 @@ fn an_interpreter_that_does_not_exist() {
     let sandbox = Sandbox::with_tests(PASSES);
     let result = sandbox.run("", "/no/such/python -m pytest").expect_exit(4);
     assert_snapshot!(reported(&sandbox, &result), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  `/no/such/python` could not be started: No such file or directory (os error 2)
+    ERROR    `/no/such/python` could not be started: No such file or directory (os error 2)
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -113,14 +113,14 @@ fn an_interpreter_that_does_not_exist() {
 fn programs_that_start_no_runner() {
     let sandbox = Sandbox::with_tests(PASSES);
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "true").expect_exit(4)), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 0)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
       no tests were run · 1 problem · [TIME]
@@ -153,15 +153,15 @@ fn a_python_without_pytest() {
     // Without site-packages the same Python has no pytest.
     let result = sandbox.run("", &format!("{} -S -m pytest", python().display())).expect_exit(4);
     assert_snapshot!(reported(&sandbox, &result), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 1)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -169,16 +169,16 @@ fn a_python_without_pytest() {
 fn a_test_file_that_cannot_be_imported() {
     let sandbox = Sandbox::with_tests(PASSES).file("test_broken.py", "raise RuntimeError('no prices')\n");
     let result = sandbox.run("", "pytest -p no:cacheprovider").expect_exit(4);
-    assert_snapshot!(reported(&sandbox, &result), @r"
-      no tests were run · 1 problem · [TIME]
+    assert_snapshot!(reported(&sandbox, &result), @"
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  test_broken.py
-             could not be loaded, so none of its tests were run
+    ERROR    test_broken.py
+             could not be loaded, so none of its tests ran
                │ test_broken.py:1: in <module>
                │     raise RuntimeError('no prices')
                │ E   RuntimeError: no prices
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
     let result = sandbox.run("", "pytest --continue-on-collection-errors").expect_exit(4);
     assert_eq!(result.attempts(), ["test_it.py::test_a passed suite process"], "the other files run all the same");
@@ -304,8 +304,8 @@ fn a_read_only_project_keeps_its_history_elsewhere() {
     assert_eq!(result.findings(), ["test_it.py::test_b real"]);
     assert_snapshot!(sandbox.redact(&result.remarks()), @"
     note: the project directory cannot be written, so its history is kept in [PLACE]/home/state/unflake/[HASH]/history.db
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: one real failure
+    note: not a git repository, so failures are not compared with your change
+    exit 1: 1 real failure
     ");
     let result = sandbox.unflake(["history", "show", "test_b"]).finish().expect_exit(0);
     assert!(result.stdout.contains("failed"), "the history is found again: {}", result.stdout);
@@ -393,16 +393,16 @@ fn test_ids_with_line_breaks() {
     let result = sandbox.run("--junit report.xml", "pytest").expect_exit(1);
     assert_eq!(result.findings(), ["test_it.py::test_name[two\nlines] real"]);
     assert_snapshot!(reported(&sandbox, &result), @r#"
-      1 test · 1 real failure · [TIME]
+    1 test, 1 real failure, [TIME]
 
-    ✗ REAL   test_it.py::test_name[two\nlines]
-             failed 4 of 4 times, in a fresh environment too
+    REAL     test_it.py::test_name[two\nlines]
+             failed 12 of 12 attempts, including 4 new processes with other seeds
                test_it.py:3  AssertionError
                │ assert 0
-             see it yourself  pytest "$(printf 'test_it.py::test_name[two\nlines]')"
+             reproduce  pytest "$(printf 'test_it.py::test_name[two\nlines]')"
 
-      note: whether a change can have caused the failures was not looked at: this is not a git repository
+    note: not a git repository, so failures are not compared with your change
 
-    exit 1: one real failure
+    exit 1: 1 real failure
     "#);
 }

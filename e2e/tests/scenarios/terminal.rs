@@ -15,22 +15,22 @@ fn a_run_in_the_terminal() {
         .file("tests/test_more.py", "def test_bad():\n    assert 1 == 2\n");
     let result = sandbox.run("", "python -m pytest").expect_exit(1);
     assert_snapshot!(reported(&sandbox, &result), @"
-      6 tests · 1 real failure · 1 flaky · [TIME]
+    6 tests, 1 real failure, 1 flaky, [TIME]
 
-    ✗ REAL   tests/test_more.py::test_bad
-             failed 4 of 4 times, in a fresh environment too
+    REAL     tests/test_more.py::test_bad
+             failed 12 of 12 attempts, including 4 new processes with other seeds
                tests/test_more.py:2  AssertionError
                │ assert 1 == 2
-             see it yourself  python -m pytest tests/test_more.py::test_bad
+             reproduce  python -m pytest tests/test_more.py::test_bad
 
-    ≈ FLAKY  tests/test_compatibility.py::test_new_client_and_old_server
-             passed only in a fresh environment: the test before it leaves something behind
-             see it yourself  python -m pytest
-             → unflake order tests/test_compatibility.py::test_new_client_and_old_server  names the test that does it
+    FLAKY    tests/test_compatibility.py::test_new_client_and_old_server
+             order-dependent: 3 of 10 attempts failed, passed only in a fresh environment; 1 test ran before it
+             reproduce  python -m pytest  (fails sometimes)
+             next       unflake order tests/test_compatibility.py::test_new_client_and_old_server  (find the polluter)
 
-      note: whether a change can have caused the failures was not looked at: this is not a git repository
+    note: not a git repository, so failures are not compared with your change
 
-    exit 1: one real failure
+    exit 1: 1 real failure
     ");
 }
 
@@ -39,23 +39,21 @@ fn a_narrow_terminal_wraps_text() {
     let sandbox = shop();
     let result = sandbox.run_invocation("", "python -m pytest").env("COLUMNS", "40").finish().expect_exit(1);
     assert_snapshot!(reported(&sandbox, &result), @"
-      3 tests · 1 real failure ·
-      [TIME]
+    3 tests, 1 real failure, [TIME]
 
-    ✗ REAL   tests/test_shop.py::test_two
-      failed 4 of 4 times, in a fresh
-      environment too
+    REAL     tests/test_shop.py::test_two
+      failed 12 of 12 attempts, including 4
+      new processes with other seeds
         tests/test_shop.py:3  AssertionError
         │ assert 2 == 3
         │  +  where 2 = price(2)
-      see it yourself
+      reproduce
         python -m pytest tests/test_shop.py::test_two
 
-      note: whether a change can have caused
-      the failures was not looked at: this
-      is not a git repository
+    note: not a git repository, so failures
+    are not compared with your change
 
-    exit 1: one real failure
+    exit 1: 1 real failure
     ");
 }
 
@@ -63,7 +61,7 @@ fn a_narrow_terminal_wraps_text() {
 fn quiet_prints_only_actionable_results() {
     let sandbox = flaky();
     let result = sandbox.run("--quiet", "pytest").expect_exit(0);
-    assert_snapshot!(reported(&sandbox, &result), @"  2 tests · 1 flaky · [TIME]");
+    assert_snapshot!(reported(&sandbox, &result), @"2 tests, 1 flaky, [TIME]");
     assert_eq!(result.stderr, "");
     let sandbox = shop();
     let result = sandbox.run("--quiet", "python -m pytest").expect_exit(1);
@@ -104,13 +102,14 @@ fn history_lists_runs_and_attempts() {
     let result = sandbox.unflake(["history", "show", "flaky"]).finish().expect_exit(0);
     assert_snapshot!(clean(&result.stdout), @"
     test_it.py::test_flaky
-    failed 1 of 1 run; next time 1.7 % to 55 %
+    failed 1 of 1 run; next run 1.7 % to 55 %
     ≈
 
     when                 outcome  took  revision  where
     [WHEN]  ✓ passed  [TIME]            fresh fork
-    [WHEN]  ✓ passed  [TIME]            again at once
-    [WHEN]  ✗ failed  [TIME]            suite, as the first  assert not True
+    [WHEN]  ✓ passed  [TIME]            immediate retry
+    [WHEN]  ✗ failed  [TIME]            suite, first     assert not True
+    next       unflake locate test_it.py::test_flaky  (find the line where it starts)
     ");
     let result = sandbox.unflake(["history", "show", "nothing-like-it"]).finish().expect_exit(2);
     assert_snapshot!(clean(&result.stderr), @r"
@@ -216,7 +215,7 @@ fn the_demo_shows_every_verdict() {
     }
     let result = sandbox.unflake(["demo", "--python"]).arg(sandbox.project().join("python")).finish().expect_exit(0);
     for word in
-        ["REAL", "passed when run again at once", "after the whole suite", "only in a fresh environment", "exit 1"]
+        ["REAL", "passed in an immediate retry", "at the end of the suite", "only in a fresh environment", "exit 1"]
     {
         assert!(result.stdout.contains(word), "{word} is missing:\n{}", result.stdout);
     }
@@ -250,6 +249,7 @@ fn help_lists_commands_in_groups() {
                 serve        Show the history as web pages on this machine
                 report       Write reports: HTML, a review comment, an issue
     Tools       under        Run a command under chosen factors: another date, busy cores, …
+                replay       Run the named tests, in this order, in one session of the runner
                 trace        Print the lines that one run of a test executes
                 doctor       Check the installation, the project and its test command
                 config       Print the effective configuration and its sources

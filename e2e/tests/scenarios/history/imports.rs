@@ -47,7 +47,7 @@ fn importing_a_file_twice_adds_nothing() {
         .env("GITHUB_RUN_ID", "7")
         .finish()
         .expect_exit(0);
-    assert!(printed.stdout.contains("0 reports read, 3 reports already imported"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("0 reports read · 3 reports already imported"), "{}", printed.stdout);
 }
 
 /// Equal reports without a timestamp may be of different runs.

@@ -116,58 +116,58 @@ fn a_googletest_run_in_the_terminal_with_repro_commands() {
     let sandbox = shop();
     let result = sandbox.run("", &filtered("Plain*:Basket*:Some*:Named*:Sized*:*DeathTest.Dies")).expect_exit(1);
     assert_snapshot!(sandbox.redact(&result.stdout), @r#"
-      16 tests · 6 real failures · 2 skipped · [TIME]
+    16 tests, 6 real failures, 2 skipped, [TIME]
 
-    ✗ REAL   shop_test Plain.Fails
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Plain.Fails
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:23  Failure
                │ Expected equality of these values:
                │   2
                │   3
                │ two cost three
-               it printed to stdout:
+               captured stdout:
                │ two, please
-             see it yourself  ./shop_test --gtest_filter=Plain.Fails
+             reproduce  ./shop_test --gtest_filter=Plain.Fails
 
-    ✗ REAL   shop_test Plain.Throws
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Plain.Throws
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                exception
                │ C++ exception with description "no change" thrown in the test body.
-             see it yourself  ./shop_test --gtest_filter=Plain.Throws
+             reproduce  ./shop_test --gtest_filter=Plain.Throws
 
-    ✗ REAL   shop_test Plain.SaysWhatIsNoText
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Plain.SaysWhatIsNoText
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:30  Failure
                │ Failed
                │ \xff
-               it printed to stdout:
+               captured stdout:
                │ \xff\xfe
-             see it yourself  ./shop_test --gtest_filter=Plain.SaysWhatIsNoText
+             reproduce  ./shop_test --gtest_filter=Plain.SaysWhatIsNoText
 
-    ✗ REAL   shop_test Sized/1.IsOne
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Sized/1.IsOne
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:55  Failure
                │ Expected equality of these values:
                │   sizeof(TypeParam)
                │     Which is: 4
                │   1u
                │     Which is: 1
-             see it yourself  ./shop_test --gtest_filter=Sized/1.IsOne
+             reproduce  ./shop_test --gtest_filter=Sized/1.IsOne
 
-    ✗ REAL   shop_test Some/Even.IsEven/2
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Some/Even.IsEven/2
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:45  Failure
                │ Expected equality of these values:
                │   GetParam() % 2
                │     Which is: 1
                │   0
-             see it yourself  ./shop_test --gtest_filter=Some/Even.IsEven/2
+             reproduce  ./shop_test --gtest_filter=Some/Even.IsEven/2
 
-    ✗ REAL   shop_test Named/Word.IsShort/long
-             failed 3 of 3 times, in a new process too
+    REAL     shop_test Named/Word.IsShort/long
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:48  Failure
                │ Expected: (strlen(GetParam())) < (4u), actual: 4 vs 4
-             see it yourself  ./shop_test --gtest_filter=Named/Word.IsShort/long
+             reproduce  ./shop_test --gtest_filter=Named/Word.IsShort/long
 
     exit 1: 6 real failures
     "#);
@@ -191,7 +191,7 @@ fn the_remaining_tests_run_after_a_crash_and_a_hang() {
     "#);
     let counts = elements(&sandbox.project().join("report.xml"));
     assert_eq!((counts["testcase"], counts.values().sum::<usize>()), (8, 11), "{counts:?}");
-    assert_eq!(result.finding("shop_test Crash.Dies")["sentence"], "crashed (killed by SIGSEGV) the one time it ran");
+    assert_eq!(result.finding("shop_test Crash.Dies")["sentence"], "crashed (killed by SIGSEGV) in its only attempt");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn ctrl_c_in_a_googletest_run_leaves_nothing() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you: 1 of 3 tests had run"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted after 1 of 3 tests"), "{}", result.stdout);
     assert_eq!(sandbox.stored_attempts(), ["shop_test Hang.Before passed"]);
 }
 
@@ -354,30 +354,31 @@ fn a_ctest_run_in_the_terminal() {
     let sandbox = configured();
     let result = sandbox.run("", "ctest --test-dir build -R ^(fails|passes|googletest)").expect_exit(1);
     assert_snapshot!(sandbox.redact(&result.stdout), @"
-      4 tests · 2 real failures · 1 flaky · [TIME]
+    4 tests, 2 real failures, 1 flaky, [TIME]
 
-    ✗ REAL   fails
-             failed 3 of 3 times, in a new process too
+    REAL     fails
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                Failed
                │ left with exit code 3: two, please
-               it printed to stdout:
+               captured stdout:
                │ two, please
-             see it yourself  ctest --test-dir build --output-on-failure -R '^fails$'
+             reproduce  ctest --test-dir build --output-on-failure -R '^fails$'
 
-    ✗ REAL   googletest
-             failed 3 of 3 times, in a new process too
+    REAL     googletest
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop_test.cc:23  Failure
                │ Expected equality of these values:
                │   2
                │   3
                │ two cost three
-               it printed to stdout:
+               captured stdout:
                │ two, please
-             see it yourself  ctest --test-dir build --output-on-failure -R '^googletest$'
+             reproduce  ctest --test-dir build --output-on-failure -R '^googletest$'
 
-    ≈ FLAKY  fails_the_first_time
-             passed when run again at once, in a new process
-             see it yourself  ctest --test-dir build --output-on-failure -R '^fails_the_first_time$'
+    FLAKY    fails_the_first_time
+             random: 1 of 2 attempts failed, passed in an immediate retry in a new process
+             reproduce  ctest --test-dir build --output-on-failure -R '^fails_the_first_time$'  (fails sometimes)
+             next       unflake factors fails_the_first_time  (find the condition)
 
     exit 1: 2 real failures
     ");
@@ -392,5 +393,5 @@ fn ctrl_c_in_a_ctest_run_leaves_nothing() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you: 1 of 2 tests had run"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted after 1 of 2 tests"), "{}", result.stdout);
 }

@@ -250,40 +250,40 @@ fn a_cargo_test_run_in_the_terminal_with_repro_commands() {
         .finish()
         .expect_exit(1);
     assert_snapshot!(sandbox.redact(&result.stdout), @r#"
-      16 tests · 4 real failures · [TIME]
+    16 tests, 4 real failures, [TIME]
 
-    ✗ REAL   shop tests::does_not_panic_as_it_should
-             failed 3 of 3 times, in a new process too
+    REAL     shop tests::does_not_panic_as_it_should
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                Failed
                │ test did not panic as expected at shop/src/lib.rs:41:8
-             see it yourself  cargo test -p shop --lib -- --exact tests::does_not_panic_as_it_should --include-ignored
+             reproduce  cargo test -p shop --lib -- --exact tests::does_not_panic_as_it_should --include-ignored
 
-    ✗ REAL   shop tests::returns_an_error
-             failed 3 of 3 times, in a new process too
+    REAL     shop tests::returns_an_error
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                Error
                │ "no change"
-               it printed to stdout:
+               captured stdout:
                │ Error: "no change"
-             see it yourself  cargo test -p shop --lib -- --exact tests::returns_an_error --include-ignored
+             reproduce  cargo test -p shop --lib -- --exact tests::returns_an_error --include-ignored
 
-    ✗ REAL   shop tests::slow_and_wrong
-             failed 3 of 3 times, in a new process too
+    REAL     shop tests::slow_and_wrong
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop/src/lib.rs:30  panic
                │ too slow
-             see it yourself  cargo test -p shop --lib -- --exact tests::slow_and_wrong --include-ignored
+             reproduce  cargo test -p shop --lib -- --exact tests::slow_and_wrong --include-ignored
 
-    ✗ REAL   shop tests::two_cost_three
-             failed 3 of 3 times, in a new process too
+    REAL     shop tests::two_cost_three
+             failed 5 of 5 attempts, including 2 new processes with other seeds
                shop/src/lib.rs:20  panic
                │ assertion `left == right` failed
                │   left: 2
                │  right: 3
-               it printed to stdout:
+               captured stdout:
                │ two, please
-             see it yourself  cargo test -p shop --lib -- --exact tests::two_cost_three --include-ignored
+             reproduce  cargo test -p shop --lib -- --exact tests::two_cost_three --include-ignored
 
-      note: shop::own has a test harness of its own: it is run as one test
-      note: doctests are not run: `cargo test --doc` runs them
+    note: shop::own has a test harness of its own: it is run as one test
+    note: doctests are not run: `cargo test --doc` runs them
 
     exit 1: 4 real failures
     "#);
@@ -298,7 +298,7 @@ fn a_program_with_a_custom_harness_is_one_test() {
     assert_eq!(result.findings(), ["shop::own real"]);
     assert_snapshot!(result.remarks(), @"
     note: shop::own has a test harness of its own: it is run as one test
-    exit 1: one real failure
+    exit 1: 1 real failure
     ");
     assert_eq!(result.list("attempts")[0]["failure"]["message"], "left with exit code 2: own: 1 of 3 wrong");
     repeat(&result, || {
@@ -339,17 +339,17 @@ fn compiler_errors_are_shown() {
     for words in ["│ the tests do not build:", "│ error[E0308]: mismatched types", "│  --> src/lib.rs:2:23"] {
         assert!(lines.contains(&words), "{words}\n{}", result.stdout);
     }
-    assert_snapshot!(result.remarks().lines().last().unwrap(), @"exit 4: the tests could not be run");
+    assert_snapshot!(result.remarks().lines().last().unwrap(), @"exit 4: the tests could not run");
 }
 
 #[test]
 fn arguments_that_run_nothing_are_rejected() {
     let sandbox = Sandbox::new();
     let remarks = |words: &str| in_workspace(&sandbox, "", words).finish().expect_exit(4).remarks();
-    assert_snapshot!(remarks("cargo test --no-run"), @r#"
+    assert_snapshot!(remarks("cargo test --no-run"), @"
     usage: --no-run of cargo runs no tests
-    exit 4: the tests could not be run
-    "#);
+    exit 4: the tests could not run
+    ");
     assert_snapshot!(remarks("cargo test --doc"), @r#"
     usage: unflake does not run doctests; `cargo test --doc` does
     exit 4: the tests could not be run
@@ -369,7 +369,7 @@ fn ctrl_c_in_a_cargo_test_run_leaves_nothing() {
     running.wait_for("here");
     running.signal(Signal::SIGINT);
     let result = running.finish().expect_exit(130);
-    assert!(result.stdout.contains("stopped by you"), "{}", result.stdout);
+    assert!(result.stdout.contains("interrupted after"), "{}", result.stdout);
 }
 
 #[test]
@@ -420,8 +420,8 @@ fn a_nextest_filter_selects_tests() {
 fn a_missing_nextest_is_reported() {
     let sandbox = Sandbox::new();
     let call = in_workspace(&sandbox, "", "cargo nextest run").env("PATH", rust_path(false));
-    assert_snapshot!(call.finish().expect_exit(4).remarks(), @r#"
+    assert_snapshot!(call.finish().expect_exit(4).remarks(), @"
     usage: cargo-nextest is not installed: `cargo install cargo-nextest --locked` installs it
-    exit 4: the tests could not be run
-    "#);
+    exit 4: the tests could not run
+    ");
 }

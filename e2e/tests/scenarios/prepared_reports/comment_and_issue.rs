@@ -8,15 +8,13 @@ use super::{MAIL, RETRY, pytest, shop};
 fn redact(sandbox: &Sandbox, text: &str) -> String {
     let rules = [
         (r"\d{4}-\d\d-\d\d", "[DAY]"),
-        (r"failed \d+ of \d+ runs; next time \S+ % to \S+ %", "failed [SOME] runs; next time [BOUNDS]"),
+        (r"failed \d+ of \d+ runs; next run \S+ % to \S+ %", "failed [SOME] runs; next run [BOUNDS]"),
         (r"#### \S+ %", "#### [SCORE]"),
         (r"`[·≈✗]+`", "`[STRIP]`"),
         (r"in all \d+ failing runs, never in \d+ passing ones", "in all failing runs, never in passing ones"),
-        (r"rests on \d+ runs, of which \d+ failed", "rests on [RUNS]"),
+        (r"(proven|likely|possible), p (<|&lt;|=) \S+, \d+ runs", "[CONFIDENCE]"),
+        (r"\d+ of \d+ failing runs, \d+ of \d+ passing", "[RUNS]"),
         (r"(≥|>|≤) 0\.\d+", "$1 [NUMBER]"),
-        (r"(probably starts|may start)", "starts"),
-        (r"is (sure|likely|a guess)", "is [SURE]"),
-        (r"comes .*\.", "comes [SELDOM]."),
         (r"\b[0-9a-f]{10}\b", "[BASE]"),
         (r"\bat [0-9a-f]{8}\b", "at [COMMIT]"),
     ];

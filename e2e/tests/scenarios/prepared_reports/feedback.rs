@@ -15,7 +15,7 @@ fn feedback_lowers_a_finding_and_can_be_withdrawn() {
     let first = pytest(&sandbox, "locate", &few).expect_exit(1);
     let id = first.finding(RETRY)["id"].as_str().unwrap()[..8].to_owned();
     assert!(first.stdout.contains(&format!("finding {id}")), "{}", first.stdout);
-    assert!(first.stdout.contains("what people do"), "{}", first.stdout);
+    assert!(first.stdout.contains("fix  "), "{}", first.stdout);
     assert!(answer(&sandbox, &[]).contains(&format!("{id}  {RETRY}")));
 
     let printed = answer(&sandbox, &[&id, "not-useful", "--why", "we know that one"]);
@@ -27,17 +27,17 @@ fn feedback_lowers_a_finding_and_can_be_withdrawn() {
     let second = pytest(&sandbox, "locate", &few).expect_exit(1);
     assert_eq!(second.finding(RETRY)["id"], first.finding(RETRY)["id"], "the same finding, from other runs");
     assert_eq!(second.finding(RETRY)["not_useful"]["why"], "we know that one");
-    assert!(second.stdout.contains("you said not useful on 20"), "{}", second.stdout);
+    assert!(second.stdout.contains("marked as not useful on 20"), "{}", second.stdout);
     assert!(second.stdout.contains("starts at shop/mail.py:4"), "it is still shown\n{}", second.stdout);
-    assert!(!second.stdout.contains("what people do"), "{}", second.stdout);
+    assert!(!second.stdout.contains("fix  "), "{}", second.stdout);
     let history = sandbox.unflake(["history", "show", "test_retry", "--limit", "1"]).finish().expect_exit(0).stdout;
     assert!(history.contains("we know that one"), "{history}");
-    assert!(answer(&sandbox, &[]).contains("you said not useful on"));
+    assert!(answer(&sandbox, &[]).contains("marked as not useful on"));
 
     // The name of the test selects the finding where it is unambiguous.
     answer(&sandbox, &["test_retry", "useful"]);
     let third = pytest(&sandbox, "locate", &few).expect_exit(1);
-    assert!(third.stdout.contains("what people do"), "{}", third.stdout);
+    assert!(third.stdout.contains("fix  "), "{}", third.stdout);
     assert_eq!(third.finding(RETRY).get("not_useful"), None);
 }
 
@@ -71,7 +71,7 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
     let flaky = ["test_it.py::test_a_flaky flaky-independent", "test_it.py::test_b_flaky flaky-independent"];
     assert_eq!(first.findings(), [flaky[0], flaky[1], "test_it.py::test_real real"]);
     let at = |text: &str, what: &str| text.find(what).unwrap_or_else(|| panic!("{what}\n{text}"));
-    assert!(at(&first.stdout, "FLAKY  test_it.py::test_a") < at(&first.stdout, "FLAKY  test_it.py::test_b"));
+    assert!(at(&first.stdout, "FLAKY    test_it.py::test_a") < at(&first.stdout, "FLAKY    test_it.py::test_b"));
     let id = |test: &str| first.finding(test)["id"].as_str().unwrap().to_owned();
     answer(&sandbox, &[&id("test_it.py::test_a_flaky"), "not-useful"]);
     // Real failures accept no feedback.
@@ -82,14 +82,14 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
     let second = run("").expect_exit(1);
     assert_eq!(second.findings(), first.findings());
     let reported = sandbox.redact(&second.stdout);
-    assert!(reported.contains("REAL   test_it.py::test_real\n         failed"), "{reported}");
-    assert!(reported.contains("FLAKY  test_it.py::test_a_flaky\n         you said not useful on"), "{reported}");
+    assert!(reported.contains("REAL     test_it.py::test_real\n         failed"), "{reported}");
+    assert!(reported.contains("FLAKY    test_it.py::test_a_flaky\n         marked as not useful on"), "{reported}");
     assert!(
-        at(&reported, "FLAKY  test_it.py::test_b") < at(&reported, "FLAKY  test_it.py::test_a"),
+        at(&reported, "FLAKY    test_it.py::test_b") < at(&reported, "FLAKY    test_it.py::test_a"),
         "it comes after others\n{reported}"
     );
     let gating = run("--flaky-result fail").expect_exit(1);
-    assert!(!gating.stdout.contains("you said"), "what fails a run is shown in full\n{}", gating.stdout);
+    assert!(!gating.stdout.contains("marked as"), "what fails a run is shown in full\n{}", gating.stdout);
 }
 
 #[test]

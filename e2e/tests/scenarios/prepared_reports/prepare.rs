@@ -23,7 +23,7 @@ fn a_report_is_prepared_once_and_reused() {
     let first = pytest(&sandbox, "locate --all", &["--runs", "30", "--max-runs", "30"]).expect_exit(0);
     assert_eq!(kinds(&first), ["test_retry located", "test_quiet not-reproduced"], "the worst comes first");
     let quiet = &first.list("tests")[1];
-    assert!(quiet["meaning"].as_str().unwrap().starts_with("passed in all 30 runs"), "{quiet}");
+    assert!(quiet["meaning"].as_str().unwrap().contains("30 of 30 runs passed"), "{quiet}");
     let page = sandbox.project().join(first.list("tests")[0]["page"].as_str().unwrap());
     assert!(std::fs::read_to_string(page).unwrap().contains("random.random"));
 
@@ -87,7 +87,7 @@ fn the_budget_is_kept_and_the_rest_comes_next_time() {
     let first = pytest(&sandbox, "locate --all", &["--for", "6", "--jobs", "1"]).expect_exit(0);
     assert_eq!(kinds(&first), ["test_slow cut-short", "test_quick left"]);
     let meaning = first.json()["exit"]["meaning"].as_str().unwrap();
-    assert_eq!(meaning, "1 cut short, 1 left for the next time");
+    assert_eq!(meaning, "1 out of budget, 1 not reached");
     let runs = sandbox.history().len();
     let second = pytest(&sandbox, "locate --all", &[]).expect_exit(0);
     assert_eq!(kinds(&second), ["test_slow located", "test_quick located"]);
@@ -104,7 +104,7 @@ fn prepare_resumes_after_an_interrupt() {
     running.wait_until("a report", || ready(&sandbox) > 0);
     running.signal(Signal::SIGINT);
     let stopped = running.finish().expect_exit(130);
-    assert!(stopped.stdout.contains("1 located, 1 left for the next time"), "{}", stopped.stdout);
+    assert!(stopped.stdout.contains("1 located, 1 not reached"), "{}", stopped.stdout);
     let next = pytest(&sandbox, "locate --all", &[]).expect_exit(0);
     assert_eq!(kinds(&next), ["test_quick ready", "test_slow located"]);
 }
@@ -113,7 +113,7 @@ fn prepare_resumes_after_an_interrupt() {
 fn reasons_for_missing_reports_are_given() {
     let sandbox = shop();
     let none = pytest(&sandbox, "locate --all", &["--min-score", "0.9"]).expect_exit(0);
-    assert_eq!(none.json()["exit"]["meaning"], "no test is so flaky");
+    assert_eq!(none.json()["exit"]["meaning"], "no test reaches this score");
     // A test that is known from CI and no longer exists.
     let sandbox = sandbox.file("tests/test_shop.py", super::TESTS.replace("test_quiet", "test_other"));
     let gone =

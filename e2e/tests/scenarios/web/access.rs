@@ -70,7 +70,7 @@ fn with_the_token_failures_can_be_quarantined() {
 
     assert_eq!(served.post("/quarantine/add", &headers, ADD).status, 303);
     let listed = sandbox.unflake(["quarantine", "list"]).start().finish_beside_others().expect_exit(0).stdout;
-    assert!(listed.contains("APART  test_it.py::test_a") && listed.contains("slow <server>"), "{listed}");
+    assert!(listed.contains("EXCUSED  test_it.py::test_a") && listed.contains("slow <server>"), "{listed}");
     let entries = served.json("/quarantine.json");
     assert_eq!(entries["entries"][0]["reason"], "slow <server>");
     let page = with_cookie("/quarantine");
