@@ -26,7 +26,7 @@ fn tests_run_in_the_order_in_which_they_are_named() {
     let sandbox = Sandbox::with_tests(COUNTED);
     let passed = |name: &str| format!("PASSED test_it.py::{name}");
     let late = ["test_first", "test_only_alone"];
-    assert_eq!(replay(&sandbox, &late), (1, vec![passed("test_first"), "test_it.py::test_only_alone".into()]));
+    assert_eq!(replay(&sandbox, &late), (1, vec![passed("test_first"), "FAILED test_it.py::test_only_alone".into()]));
     let early = ["test_only_alone", "test_first"];
     assert_eq!(replay(&sandbox, &early), (0, early.map(passed).to_vec()));
     assert_eq!(sandbox.history().len(), 2);
@@ -36,7 +36,7 @@ fn tests_run_in_the_order_in_which_they_are_named() {
 #[test]
 fn a_test_that_is_named_twice_runs_twice_with_the_same_fixtures() {
     let sandbox = Sandbox::with_tests(COUNTED);
-    let expected = vec!["test_it.py::test_once".to_owned(), "test_it.py::test_once".to_owned()];
+    let expected = vec!["PASSED test_it.py::test_once".to_owned(), "FAILED test_it.py::test_once".to_owned()];
     assert_eq!(replay(&sandbox, &["test_once", "test_once"]), (1, expected));
 }
 
