@@ -187,7 +187,10 @@ fn a_killed_runner_is_a_crash_and_the_remaining_tests_run() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(runner), Signal::SIGKILL).unwrap();
     let result = running.finish().expect_exit(1);
     assert_eq!(result.findings(), ["test_it.py::test_b not-decided", "test_it.py::test_c real"]);
-    assert_eq!(result.finding("test_it.py::test_c")["sentence"], "crashed (killed by SIGKILL) in its only attempt");
+    assert_eq!(
+        result.finding("test_it.py::test_c")["sentence"],
+        "crashed (killed by SIGKILL) in its only attempt; fresh environments are off (--fresh 0)"
+    );
     let outcomes: Vec<_> = result.attempts();
     assert_eq!(
         outcomes,

@@ -81,7 +81,7 @@ fn list(store: &Store) -> Result<Exit, CommandError> {
     let (findings, answers) = (store.latest_findings(LISTED)?, store.answers()?);
     print("print the findings", |out| {
         if findings.is_empty() {
-            writeln!(out, "  nothing was found yet that could be answered")?;
+            writeln!(out, "no findings yet")?;
         }
         for stored in &findings {
             writeln!(out, "  {}", line(stored))?;
@@ -89,7 +89,7 @@ fn list(store: &Store) -> Result<Exit, CommandError> {
             if let Some(answer) = answers.iter().find(|answer| answer.finding == id) {
                 let word = if answer.useful { "useful" } else { "not useful" };
                 let why = answer.why.as_deref().map(|why| format!(": {}", one_line(why))).unwrap_or_default();
-                writeln!(out, "            you said {word} on {}{why}", Day::of(answer.at))?;
+                writeln!(out, "            marked as {word} on {}{why}", Day::of(answer.at))?;
             }
         }
         Ok(())
