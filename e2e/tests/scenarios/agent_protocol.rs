@@ -176,7 +176,7 @@ fn flaky_result_fail_fails_the_run() {
     assert_snapshot!(result.remarks(), @"exit 0: no real failure, 1 flaky");
     let result = serve_with("--flaky-result fail", script).expect_exit(1);
     assert_eq!(result.findings(), ["a flaky-independent"]);
-    assert_snapshot!(result.remarks(), @"exit 1: one flaky failure, and --flaky-result is fail");
+    assert_snapshot!(result.remarks(), @"exit 1: 1 flaky failure (--flaky-result fail)");
 }
 
 #[test]
@@ -263,8 +263,8 @@ fn a_connection_that_closes_during_a_test_is_a_crash() {
         "crashed (the process left with exit code 0) in its only attempt; fresh environments are off (--fresh 0)"
     );
     assert_snapshot!(sandbox.redact(&result.remarks()), @"
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: one real failure
+    note: not a git repository, so failures are not compared with your change
+    exit 1: 1 real failure
     ");
 }
 
@@ -305,10 +305,7 @@ fn an_agent_that_skips_a_requested_test_does_not_block_the_run() {
     ]));
     let result = sandbox.run("--fresh 0", &command()).expect_exit(1);
     assert_eq!(result.findings(), ["a not-decided"]);
-    assert_snapshot!(sandbox.redact(&result.remarks()), @"
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: one real failure
-    ");
+    assert_snapshot!(sandbox.redact(&result.remarks()), @"exit 1: 1 undecided failure");
 }
 
 // -- Invalid messages -----------------------------------------------------------------------------
@@ -347,11 +344,11 @@ fn a_message_that_cannot_be_read_is_an_internal_error() {
     let result = result.expect_exit(70);
     assert_eq!(result.attempts(), ["a passed suite process"]);
     assert_snapshot!(sandbox.redact(&result.remarks()), @r#"
-    note: environment 0 sent not a message of the protocol (expected ident at line 1 column 2): not json; it is ignored
-    note: environment 0 sent not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}; it is ignored
-    note: environment 0 sent not a message of the protocol (EOF while parsing a value at line 2 column 0): ; it is ignored
-    note: environment 0 sent a message longer than 4 MiB; it is ignored
-    exit 0: everything passed
+    protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (expected ident at line 1 column 2): not json
+    protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}
+    protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (EOF while parsing a value at line 2 column 0):
+    protocol: a message of the agent in environment 0 cannot be read: a message longer than 4 MiB
+    exit 70: internal error: unflake lost results of tests
     "#);
 }
 
@@ -436,8 +433,8 @@ fn where_forking_is_unsafe_new_processes_are_used() {
     );
     assert_snapshot!(result.remarks(), @"
     note: fresh environments are new processes, which takes longer: a thread is running
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: one real failure
+    note: not a git repository, so failures are not compared with your change
+    exit 1: 1 real failure
     ");
 }
 

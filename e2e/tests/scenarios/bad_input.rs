@@ -123,27 +123,27 @@ fn programs_that_start_no_runner() {
     exit 4: the tests could not run
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 0)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
     let result =
         sandbox.run_invocation("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).finish().expect_exit(4);
     assert_snapshot!(reported(&sandbox, &result), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 3)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 3)
                │ wrong door
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 
@@ -332,8 +332,7 @@ fn a_full_disk_costs_only_the_history() {
     assert_snapshot!(sandbox.redact(&regular(&result.remarks())), @"
     note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
     note: [N] attempts of this run are not in the history; this report is complete
-    note: whether a change can have caused the failures was not looked at: this is not a git repository
-    exit 1: 4 real failures
+    exit 1: 4 undecided failures
     ");
 }
 

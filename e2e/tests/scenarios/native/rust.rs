@@ -350,14 +350,14 @@ fn arguments_that_run_nothing_are_rejected() {
     usage: --no-run of cargo runs no tests
     exit 4: the tests could not run
     ");
-    assert_snapshot!(remarks("cargo test --doc"), @r#"
+    assert_snapshot!(remarks("cargo test --doc"), @"
     usage: unflake does not run doctests; `cargo test --doc` does
-    exit 4: the tests could not be run
-    "#);
-    assert_snapshot!(remarks("cargo test -- --list"), @r#"
+    exit 4: the tests could not run
+    ");
+    assert_snapshot!(remarks("cargo test -- --list"), @"
     usage: --list of the test binary is not for unflake: it lists and orders tests itself
-    exit 4: the tests could not be run
-    "#);
+    exit 4: the tests could not run
+    ");
     assert!(remarks("cargo test --no-such-option").contains("unexpected argument '--no-such-option'"));
 }
 

@@ -20,7 +20,7 @@ fn feedback_lowers_a_finding_and_can_be_withdrawn() {
 
     let printed = answer(&sandbox, &[&id, "not-useful", "--why", "we know that one"]);
     assert!(
-        printed.contains("it will come after others")
+        printed.contains("shown last and shortened")
             && printed.contains(&format!("unflake report feedback {id} useful")),
         "{printed}"
     );
