@@ -34,7 +34,8 @@ impl Repository {
             if name.as_bytes() != path {
                 unknown.push(format!("the name of {name:?} is not UTF-8, so the tests that used it are unknown"));
             } else if ignore_case && !name.is_ascii() {
-                unknown.push(format!("{name:?} may go by another spelling here, so the tests that used it are unknown"));
+                unknown
+                    .push(format!("{name:?} may go by another spelling here, so the tests that used it are unknown"));
             }
             name
         };

@@ -123,27 +123,27 @@ fn programs_that_start_no_runner() {
     exit 4: the tests could not run
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 0)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
     let result =
         sandbox.run_invocation("", "").args(["--", "sh", "-c", "echo wrong door >&2; exit 3"]).finish().expect_exit(4);
     assert_snapshot!(reported(&sandbox, &result), @"
-      no tests were run · 1 problem · [TIME]
+    no tests ran, 1 problem, [TIME]
 
-    ✗ ERROR  the command exited without starting a supported test runner (the process left with exit code 3)
+    ERROR    the command exited without starting a supported test runner (the process left with exit code 3)
                │ wrong door
                │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     ");
 }
 

@@ -117,7 +117,10 @@ fn non_utf8_names_are_reported_as_unknown() {
     let check = || {
         let changes = repo.changes();
         assert_eq!(changes.files.len(), 1);
-        assert_eq!(changes.unknown, ["the name of \"bad\u{fffd}.txt\" is not UTF-8, so the tests that used it are unknown"]);
+        assert_eq!(
+            changes.unknown,
+            ["the name of \"bad\u{fffd}.txt\" is not UTF-8, so the tests that used it are unknown"]
+        );
     };
     check();
     repo.commit("bad");

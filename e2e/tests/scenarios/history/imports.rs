@@ -28,7 +28,8 @@ fn imported_results_and_own_runs_share_test_ids() {
     );
     assert!(lines.iter().any(|line| line.contains("passed") && line.contains("suite")), "{}", printed.stdout);
     let known = sandbox.unflake(["history", "show", "test_"]).finish().expect_exit(0).stdout;
-    assert_eq!(known.matches("test_it.py::").count(), 2, "{known}");
+    let named = known.lines().filter(|line| line.trim_start().starts_with("test_it.py::"));
+    assert_eq!(named.count(), 2, "{known}");
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn importing_a_file_twice_adds_nothing() {
         .env("GITHUB_RUN_ID", "7")
         .finish()
         .expect_exit(0);
-    assert!(printed.stdout.contains("0 reports read · 3 reports already imported"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("0 reports read, 3 reports already imported"), "{}", printed.stdout);
 }
 
 /// Equal reports without a timestamp may be of different runs.
@@ -88,7 +89,7 @@ fn broken_and_hostile_reports_are_rejected_safely() {
         "{}",
         printed.stdout
     );
-    assert!(printed.stdout.contains("2 results · 1 failed"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("2 results, 1 failed"), "{}", printed.stdout);
     sandbox.unflake(["history", "import", "bomb.xml"]).finish().expect_exit(0);
     for (file, why) in [
         ("deep.xml", "more than 64 elements"),

@@ -352,11 +352,11 @@ fn arguments_that_run_nothing_are_rejected() {
     ");
     assert_snapshot!(remarks("cargo test --doc"), @r#"
     usage: unflake does not run doctests; `cargo test --doc` does
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     "#);
     assert_snapshot!(remarks("cargo test -- --list"), @r#"
     usage: --list of the test binary is not for unflake: it lists and orders tests itself
-    exit 4: the tests could not be run
+    exit 4: the tests could not run
     "#);
     assert!(remarks("cargo test --no-such-option").contains("unexpected argument '--no-such-option'"));
 }
