@@ -159,7 +159,7 @@ fn older_tables_are_migrated_by_their_owner_only() {
     drop(store);
     // The tables of version 5.
     server().ask(&format!(
-        "DROP TABLE {schema}.said, {schema}.prepared, {schema}.answer, {schema}.body, {schema}.renamed; UPDATE {schema}.history SET version = 5"
+        "DROP TABLE {schema}.said, {schema}.prepared, {schema}.answer, {schema}.body, {schema}.renamed, {schema}.test_file; UPDATE {schema}.history SET version = 5"
     ));
     user("guest", "scram-sha-256");
     server().ask(&format!(

@@ -39,7 +39,7 @@ fn signals_end_a_run_with_partial_results() {
         running.signal(signal);
         let result = running.finish().expect_exit(130);
         assert!(result.stdout.contains("interrupted after 2 of 4 tests"), "{signal}: {}", result.stdout);
-        assert_eq!(result.findings(), ["test_it.py::test_b real"], "{signal}");
+        assert_eq!(result.findings(), ["test_it.py::test_b not-decided"], "{signal}");
         let sentence = result.finding("test_it.py::test_b")["sentence"].as_str().unwrap();
         assert_eq!(sentence, "failed 2 of 2 attempts; the run ended before its retries", "{signal}");
         assert_eq!(sandbox.stored_attempts(), FIRST_ATTEMPTS, "{signal}");
@@ -186,7 +186,7 @@ fn a_killed_runner_is_a_crash_and_the_remaining_tests_run() {
     let runner = running.wait_for("here").parse().unwrap();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(runner), Signal::SIGKILL).unwrap();
     let result = running.finish().expect_exit(1);
-    assert_eq!(result.findings(), ["test_it.py::test_b real", "test_it.py::test_c real"]);
+    assert_eq!(result.findings(), ["test_it.py::test_b not-decided", "test_it.py::test_c real"]);
     assert_eq!(result.finding("test_it.py::test_c")["sentence"], "crashed (killed by SIGKILL) in its only attempt");
     let outcomes: Vec<_> = result.attempts();
     assert_eq!(

@@ -49,7 +49,7 @@ fn a_file_that_is_only_collected_with_others_does_not_loop() {
         .file("test_a.py", "import app.cfg\ndef test_a(): assert app.cfg.V == 1\n")
         .file("test_zz.py", "def test_zz(): pass\n");
     let result = sandbox.run("", "python -m pytest").expect_exit(1);
-    assert_eq!(result.findings(), ["test_a.py::test_a real"]);
+    assert_eq!(result.findings(), ["test_a.py::test_a not-decided"]);
     assert_eq!(result.list("attempts").len(), 3 + 3, "one more of each rung");
 }
 

@@ -191,7 +191,10 @@ fn the_remaining_tests_run_after_a_crash_and_a_hang() {
     "#);
     let counts = elements(&sandbox.project().join("report.xml"));
     assert_eq!((counts["testcase"], counts.values().sum::<usize>()), (8, 11), "{counts:?}");
-    assert_eq!(result.finding("shop_test Crash.Dies")["sentence"], "crashed (killed by SIGSEGV) in its only attempt");
+    assert_eq!(
+        result.finding("shop_test Crash.Dies")["sentence"],
+        "crashed (killed by SIGSEGV) in its only attempt; fresh environments are off (--fresh 0)"
+    );
 }
 
 #[test]

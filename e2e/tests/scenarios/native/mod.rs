@@ -50,6 +50,10 @@ pub(super) fn repeat(result: &RunOutput, shell: impl Fn() -> Command) {
     assert!(!result.list("findings").is_empty());
     for finding in result.list("findings") {
         let repeat = finding["reproduce"][0]["command"].as_str().unwrap();
+        let repeat = &match repeat.strip_prefix("unflake ") {
+            Some(rest) => format!("{} {rest}", e2e::unflake().display()),
+            None => repeat.to_owned(),
+        };
         let output = shell().args(["-c", repeat]).output().unwrap();
         let printed = text(&output);
         assert!(!output.status.success(), "{repeat}\n{printed}");

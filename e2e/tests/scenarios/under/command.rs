@@ -16,7 +16,7 @@ fn the_exit_code_of_the_command_is_returned() {
     assert_eq!(run("exit 0"), 0);
     assert_eq!(run("kill -9 $$"), 137);
     let result = sandbox.unflake(["under", "--", "./not-there"]).finish().expect_exit(4);
-    let error = "error: could not start ./not-there: No such file or directory (os error 2)";
+    let error = "error: cannot start ./not-there: No such file or directory (os error 2)";
     assert!(result.stderr.contains(error), "{}", result.stderr);
 }
 

@@ -34,10 +34,10 @@ pub(crate) fn run(args: ReportFeedbackArgs, context: &Context) -> Result<Exit, C
     let useful = answer == Usefulness::Useful;
     store.answer(&Feedback { finding: id.clone(), useful, at: recorder::now(), why: args.why.clone() })?;
     let kept = match useful {
-        true => "useful: it is told in full again".to_owned(),
+        true => "useful: shown in full again".to_owned(),
         false => {
             let back = format!("`unflake report feedback {} useful` takes it back", &id.0[..8]);
-            format!("not useful: it will come after others, in short\n  → {back}")
+            format!("not useful: shown last and shortened from now on\nhint: {back}")
         }
     };
     println!("{}\n  {kept}", one_line(&sentence));
