@@ -58,6 +58,7 @@ impl Engine {
     fn check_exits(&mut self, now: Instant) {
         let mut exits = Vec::new();
         let mut to_reap = Vec::new();
+        let is_other_world = self.starter.world().is_some();
         for environment in self.environments.iter_mut() {
             let id = environment.id;
             if let Some((death, since)) = environment.exited {
@@ -73,8 +74,8 @@ impl Engine {
                 // runner. After the suite that is fine; a helper process must not repeat what the
                 // command does then.
                 let (patience, may_continue) = match environment.role {
-                    Role::Suite => (LAST_MESSAGES, environment.phase == EnvironmentPhase::Ending),
-                    Role::ForkServer | Role::Worker => (Duration::ZERO, false),
+                    Role::Suite if !is_other_world => (LAST_MESSAGES, environment.phase == EnvironmentPhase::Ending),
+                    _ => (Duration::ZERO, false),
                 };
                 let is_lost = environment.disconnected_at.is_some_and(|since| now - since > patience);
                 if !may_continue && is_lost && !is_alive(pid) {

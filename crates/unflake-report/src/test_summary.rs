@@ -100,15 +100,13 @@ pub fn known_findings(test: &FlakyTest, style: &TerminalStyle, out: &mut dyn Wri
             term.labelled(4, "report", &one_line(path), "")?;
         }
     }
-    match &test.not_reproduced {
-        Some((when, meaning)) => {
-            term.prose(2, Tone::Usual, &format!("searched on {}: {}", day(*when), one_line(meaning)))?;
-        }
-        None => {}
+    if let Some((when, meaning)) = &test.not_reproduced {
+        term.prose(2, Tone::Usual, &format!("searched on {}: {}", day(*when), one_line(meaning)))?;
     }
-    // A test without failures needs no diagnosis.
-    let fails = test.row.as_ref().is_some_and(|row| row.state != ScoreState::Sound);
-    match next_command(&test.symptoms()).filter(|_| fails && test.best().is_none()) {
+    // A test without failures needs no diagnosis, and since when a broken one fails is shown above.
+    let is_flaky = |row: &ScoreRow| matches!(row.state, ScoreState::Flaky | ScoreState::Bursty);
+    let asks = test.row.as_ref().is_some_and(is_flaky) && test.best().is_none();
+    match next_command(&test.symptoms()).filter(|_| asks) {
         Some(next) => term.labelled(2, "next", &one_line(&next.command), next.purpose),
         None => Ok(()),
     }
