@@ -83,19 +83,19 @@ fn errors_name_the_valid_values() {
 
 #[test]
 fn class_path_and_test_classes_need_each_other() {
-    assert!(error_of(&[], "classpath-file = 'cp'").contains("without test-classes"));
-    assert!(error_of(&[("UNFLAKE_TEST_CLASSES", "out")], "").contains("(variable UNFLAKE_TEST_CLASSES) is of no use"));
+    assert!(error_of(&[], "classpath-file = 'cp'").contains("needs test-classes"));
+    assert!(error_of(&[("UNFLAKE_TEST_CLASSES", "out")], "").contains("(variable UNFLAKE_TEST_CLASSES) needs"));
 }
 
 #[test]
 fn results_and_one_test_need_each_other() {
     assert_eq!(
         error_of(&[], "results = 'a.xml'"),
-        "results (unflake.toml) is of no use without one-test, the command that runs a single test"
+        "results (unflake.toml) needs one-test, the command that runs a single test"
     );
     assert_eq!(
         error_of(&[("UNFLAKE_ONE_TEST", "run {name}")], ""),
-        "one-test (variable UNFLAKE_ONE_TEST) is of no use without results, where your command writes its JUnit XML"
+        "one-test (variable UNFLAKE_ONE_TEST) needs results, where your command writes its JUnit XML"
     );
     assert!(
         error_of(&[("UNFLAKE_RESULTS", "a.xml")], "one-test = 'run {nmae}'")
