@@ -44,7 +44,7 @@ fn passing_tests_with_varying_windows_are_found() {
     for test in
         classes.map(|class| format!("{class}#offersChange")).into_iter().chain(["OldTillTest#testOffersChange".into()])
     {
-        assert!(text.contains(&format!("VARIES com.acme.{test}\n")), "{test}\n{text}");
+        assert!(text.contains(&format!("VARIES   com.acme.{test}\n")), "{test}\n{text}");
     }
     assert!(!text.contains("#teaIsCharged"), "{text}");
 }
@@ -57,7 +57,7 @@ fn passing_tests_with_varying_assertion_values_are_found() {
     let result = call.args(["--", "mvn", "-o", "-B", "test"]).finish().expect_exit(0);
     let text = &result.stdout;
     for test in ["discountIsSmall", "discountIsSmallByMatcher", "discountIsSmallByWords"] {
-        assert!(text.contains(&format!("VARIES com.acme.PricesTest#{test}\n")), "{text}");
+        assert!(text.contains(&format!("VARIES   com.acme.PricesTest#{test}\n")), "{text}");
     }
     assert!(text.contains("PricesTest.java:26 actual in assertThat(discount, lessThan(1000)): "), "{text}");
     assert!(!text.contains("pricesStay"), "{text}");
