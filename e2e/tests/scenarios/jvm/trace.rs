@@ -67,7 +67,7 @@ fn an_interrupted_thread_is_traced_and_stays_interrupted() {
     let result = trace(&sandbox(), "WaysTest#meets").expect_exit(0);
     let reported = lines(&result);
     assert_eq!(reported[..6], [8, 11, 12, 13, 14, 15], "{}", result.stdout);
-    assert!(result.stdout.contains("these 2 lines 3000 times in all"), "{}", result.stdout);
+    assert!(result.stdout.contains("these 2 lines 3000 times in total"), "{}", result.stdout);
     assert!(reported.ends_with(&[11, 24, 28]), "the other thread takes the other branch\n{}", result.stdout);
     assert!(reported.contains(&26) && result.stdout.contains("in 2 threads"), "{}", result.stdout);
 }
