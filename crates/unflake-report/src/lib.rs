@@ -108,7 +108,7 @@ pub struct RunReport<'a> {
 }
 
 impl<'a> RunReport<'a> {
-    /// Earlier findings about a test that nobody marked as not useful.
+    /// Earlier findings about a test that are not marked as not useful.
     pub(crate) fn known_about(&self, test: &TestId) -> impl Iterator<Item = &'a KnownFinding> + use<'a> {
         let test = test.clone();
         self.known.iter().filter(move |known| known.finding.test == test && known.feedback.is_none())

@@ -1,4 +1,4 @@
-//! Verdicts that hold: no false green, no false real failure, no hang.
+//! Verdicts: no false green, no false real failure, no hang.
 
 use e2e::Sandbox;
 

@@ -234,7 +234,7 @@ impl FailedTest {
             VerdictKind::FlakySeedDependent => {
                 let NewProcesses { tried, failed } = self.new_processes();
                 format!(
-                    ", in {failed} of {tried} new processes: the hash seed, another seed or the address layout decides"
+                    ", in {failed} of {tried} new processes: the hash seed, another seed or the address layout may decide"
                 )
             }
             VerdictKind::FlakyIndependent if !matches!(pass.purpose, Purpose::Suite | Purpose::Again) => {

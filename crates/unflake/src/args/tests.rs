@@ -1,4 +1,4 @@
-//! Checks that hold for every command: its options, and how much `-h` and `--help` say.
+//! Checks of every command: its options, and how much `-h` and `--help` say.
 
 use clap::{Arg, Command};
 
