@@ -95,6 +95,7 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
         searched: file.searched,
         variables: file.variables,
         programs: file.programs.into_iter().map(|one| one.program).collect(),
+        written_outside: file.outside.get("written").cloned().unwrap_or_default(),
         outside: file.outside.into_values().flatten().collect(),
         via: file.via,
         after: file.after,

@@ -16,6 +16,7 @@ mod repository;
 mod skip_worktree;
 mod submodules;
 mod touched_only;
+mod tracked_files;
 mod worktree;
 
 #[cfg(test)]
@@ -23,4 +24,5 @@ mod tests;
 
 pub use error::GitError;
 pub use repository::Repository;
+pub use tracked_files::FileStatus;
 pub use worktree::Worktree;

@@ -37,12 +37,24 @@ pub struct Dependencies {
     pub programs: BTreeSet<String>,
     /// Used files outside `root` that are not installed, by absolute path. No revision contains them.
     pub outside: BTreeSet<String>,
+    /// Those of them that were created, changed or removed.
+    #[serde(default)]
+    pub written_outside: BTreeSet<String>,
     /// By path: the line that led there first, such as `tests/cart_test:12`.
     pub via: BTreeMap<String, String>,
     /// Earlier attempts in its process. What those left behind is not recorded here.
     pub after: u32,
     /// What could not be followed. While there is any, a change may matter.
     pub unknown: Vec<String>,
+}
+
+/// A file or directory that a failing attempt wrote, or tried to create, and that is there after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftFile {
+    /// Absolute.
+    pub path: String,
+    /// It cannot be part of the project: it is outside, or git ignores it.
+    pub is_leftover: bool,
 }
 
 impl Granularity {

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Cell, Comparison, Dependencies, EnvironmentId, Factor, Finding, Isolation, Purpose, SessionId, Test,
-    TestId,
+    Attempt, Cell, Comparison, Dependencies, EarlierRuns, EnvironmentId, Factor, Finding, Isolation, LeftFile, Purpose,
+    SessionId, Test, TestId,
 };
 
 /// One thing that happened in a run.
@@ -67,6 +67,17 @@ pub enum Event {
         session: SessionId,
         test: TestId,
         on: Box<Dependencies>,
+    },
+    /// Files that attempts at a failing test wrote and left. Emitted after those whose dependencies
+    /// were recorded.
+    FilesLeft {
+        test: TestId,
+        files: Vec<LeftFile>,
+    },
+    /// What earlier runs showed of a test that failed in this one.
+    EarlierRuns {
+        test: TestId,
+        earlier: EarlierRuns,
     },
     /// An attempt ended.
     AttemptEnded(Attempt),

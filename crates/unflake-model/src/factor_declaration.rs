@@ -3,7 +3,7 @@
 //! `unflake-worlds` declares the factors that every process has, runners those of their language.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{ClockSetting, Moment};
@@ -125,6 +125,8 @@ pub struct ProcessSetup {
     pub own_network: bool,
     pub busy_processes: u32,
     pub empty_home: bool,
+    /// Files and directories that the processes do not see. What they write there is discarded.
+    pub hidden: Vec<PathBuf>,
     /// Programs that come first in `PATH`, with the names that they get there.
     pub programs: Vec<(String, NamesOfProgram)>,
 }

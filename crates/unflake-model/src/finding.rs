@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId};
+use crate::{
+    Base, Cell, Divergence, Factor, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId,
+    Timestamp,
+};
 
 /// The conclusion of a technique about one test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,20 +44,22 @@ pub enum Shows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     pub tests: Vec<TestId>,
+    /// The world of the session. Empty: that of the user's runner.
+    pub under: Vec<Factor>,
     pub shows: Shows,
 }
 
 impl Replay {
     pub fn fails(tests: Vec<TestId>) -> Self {
-        Self { tests, shows: Shows::Fails }
+        Self { tests, under: Vec::new(), shows: Shows::Fails }
     }
 
     pub fn passes(tests: Vec<TestId>) -> Self {
-        Self { tests, shows: Shows::Passes }
+        Self { tests, under: Vec::new(), shows: Shows::Passes }
     }
 
     pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
-        Self { tests, shows: Shows::SometimesFails }
+        Self { tests, under: Vec::new(), shows: Shows::SometimesFails }
     }
 
     /// What the outcomes so far let expect.
@@ -264,6 +269,28 @@ pub struct Evidence {
     /// New processes with other seeds in which the first attempt failed.
     #[serde(default)]
     pub other_seeds_failed: u32,
+    /// Files without which it passes. It wrote them itself, and they outlive its process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_files: Vec<String>,
+    #[serde(default, skip_serializing_if = "EarlierRuns::is_empty")]
+    pub earlier: EarlierRuns,
+}
+
+/// What earlier runs showed of a test that fails in this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierRuns {
+    /// When it last passed with the same files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Timestamp>,
+    /// When it was last found to be flaky.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<Timestamp>,
+}
+
+impl EarlierRuns {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,6 +320,7 @@ pub enum Rung {
     AtEnd,
     Fresh,
     OtherSeeds,
+    WithoutFiles,
     Intersect,
 }
 

@@ -42,7 +42,7 @@ pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use confidence::Confidence;
 pub use day::Day;
-pub use dependencies::{Dependencies, Granularity};
+pub use dependencies::{Dependencies, Granularity, LeftFile};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
 pub use event::{Environment, Event, Problem, ProblemKind, Totals};
 pub use factor::Factor;
@@ -52,8 +52,9 @@ pub use factor_declaration::{
 };
 pub use factor_kind::{BadFactor, FactorKind, declare_factors};
 pub use finding::{
-    Detail, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode, OrderDependence,
-    OrderKind, Repeats, Replay, Reproduction, RestoreCounts, Rung, Shows, TouchedPath, Verdict, VerdictKind,
+    Detail, EarlierRuns, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode,
+    OrderDependence, OrderKind, Repeats, Replay, Reproduction, RestoreCounts, Rung, Shows, TouchedPath, Verdict,
+    VerdictKind,
 };
 pub use fingerprint::Fingerprint;
 pub use influence::{AtLayer, FactorTrial, Influence, Threshold, UntriedFactor};

@@ -62,6 +62,8 @@ pub enum Purpose {
     Fresh,
     /// Tests that failed before, in a new process with other seeds.
     OtherSeeds,
+    /// Tests that failed before, where files that they left are missing.
+    WithoutFiles,
     /// Everything that ran in one process, in the same order, in a new process: recreates the state
     /// in which a test failed where the process itself is gone.
     Again,
@@ -134,6 +136,7 @@ impl Purpose {
             Self::AtEnd => "at-end",
             Self::Fresh => "fresh",
             Self::OtherSeeds => "other-seeds",
+            Self::WithoutFiles => "without-files",
             Self::Again => "again",
             Self::Stress => "stress",
             Self::Look => "look",

@@ -47,9 +47,14 @@ pub fn next_step<'a>(symptoms: &Symptoms<'_>, known: impl IntoIterator<Item = &'
 /// The next step for a verdict of a run, given the earlier findings about its test.
 pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, cases: &TestCases, finding: &Finding) -> Option<NextStep<'a>> {
     let failure = cases.get(&finding.test).and_then(|case| case.failures().next()?.failure.as_ref());
+    let verdict = finding.verdict()?;
+    // The verdict names the cause.
+    if !verdict.evidence.left_files.is_empty() {
+        return None;
+    }
     let symptoms = Symptoms {
         test: finding.test.as_str(),
-        verdict: Some(finding.verdict()?.kind),
+        verdict: Some(verdict.kind),
         state: None,
         failure: failure.map_or("", |failure| &failure.message),
         can_locate: run.can_locate,

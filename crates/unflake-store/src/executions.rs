@@ -159,7 +159,7 @@ impl Store {
         self.each(
             "SELECT attempt.test, attempt.again, circumstance.purpose = 'suite', attempt.outcome, attempt.seconds
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
-             WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
+             WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'again', 'at-end', 'fresh', 'other-seeds')
              ORDER BY attempt.id",
             params![run.0],
             &mut |row| {

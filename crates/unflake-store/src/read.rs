@@ -139,6 +139,13 @@ impl Store {
         Ok(Some(before.into_iter().map(TestId::new).collect()))
     }
 
+    /// When a test last passed with the files of a tree, before a run.
+    pub fn last_pass_at(&self, tree: &str, test: &TestId, before: RunId) -> Result<Option<Timestamp>, StoreError> {
+        let sql = format!("{PASSES} AND run.tree_hash = ?2 AND run.id < ?3 ORDER BY attempt.started DESC LIMIT 1");
+        let found = self.list(&sql, params![test.as_str(), tree, before.0], |row| row.get::<i64>(4))?;
+        Ok(found.first().copied().map(Timestamp))
+    }
+
     /// The commits at which a test passed without uncommitted changes, newest first.
     pub fn commits_passed(&self, test: &TestId) -> Result<Vec<String>, StoreError> {
         let sql = format!("{PASSES} AND run.commit_hash IS NOT NULL ORDER BY attempt.started DESC LIMIT 1000");
@@ -292,7 +299,8 @@ const ATTEMPT_JOINS: &str = "
 
 /// Passes of one test without uncommitted changes.
 const PASSES: &str = "
-    SELECT circumstance.run, circumstance.environment, attempt.position, run.commit_hash
+    SELECT circumstance.run, circumstance.environment, attempt.position, run.commit_hash,
+        attempt.started
     FROM attempt
     JOIN circumstance ON circumstance.id = attempt.circumstance
     JOIN run ON run.id = circumstance.run

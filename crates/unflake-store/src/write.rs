@@ -87,6 +87,8 @@ impl Store {
                     | Event::TraceRecorded { .. }
                     | Event::LayersRecorded { .. }
                     | Event::ChangesCompared(_)
+                    | Event::FilesLeft { .. }
+                    | Event::EarlierRuns { .. }
                     | Event::StateLeaked { .. }
                     | Event::RestoreFailed { .. } => {}
                 }

@@ -1,6 +1,6 @@
 //! Constructors of findings that the techniques share.
 
-use unflake_model::{Detail, Evidence, Finding, Isolation, Replay, Rung, TestId, Verdict, VerdictKind};
+use unflake_model::{Detail, EarlierRuns, Evidence, Finding, Isolation, Replay, Rung, TestId, Verdict, VerdictKind};
 
 /// A finding that the given sessions reproduce. The run loop adds the commands for them.
 pub(crate) fn finding(test: &TestId, detail: Detail, sentence: String, replays: Vec<Replay>) -> Finding {
@@ -25,6 +25,8 @@ pub(crate) fn counted_verdict(
         confirmed: None,
         not_rerun: None,
         other_seeds_failed: 0,
+        left_files: Vec::new(),
+        earlier: EarlierRuns::default(),
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);
     let replay = Replay::counted(vec![test.clone()], failed, attempts);

@@ -14,6 +14,8 @@ mod factors;
 #[cfg(target_os = "linux")]
 mod fresh_home;
 #[cfg(target_os = "linux")]
+mod hidden_files;
+#[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]
 mod load;
@@ -36,7 +38,7 @@ mod unsupported;
 mod world;
 
 pub use error::WorldError;
-pub use factors::{clock_changes, factors, judged, seeded};
+pub use factors::{HIDES_FILES, clock_changes, factors, judged, seeded};
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
 pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};

@@ -1,4 +1,5 @@
-//! What a new process sets before it executes the command: limits, CPU affinity, a network namespace.
+//! What a new process sets before it executes the command: limits, CPU affinity, a network namespace,
+//! hidden files.
 
 #![allow(unsafe_code)] // Code between fork and exec, and system structures.
 
@@ -16,6 +17,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
 
+use crate::hidden_files::HiddenFiles;
 use crate::page::Page;
 
 /// The variable that configures the shim.
@@ -75,12 +77,22 @@ pub(crate) struct ProcessLimits {
     pub(crate) memory: Option<u64>,
     pub(crate) open_files: Option<u64>,
     pub(crate) own_network: bool,
+    #[serde(default)]
+    pub(crate) hidden: HiddenFiles,
 }
 
 impl ProcessLimits {
     pub(crate) fn prepare(self, command: &mut Command) {
+        let mounts = self.hidden.mounts();
         // SAFETY: the closure makes system calls only and allocates nothing.
-        unsafe { command.pre_exec(move || self.apply()) };
+        unsafe {
+            command.pre_exec(move || {
+                if let Some(mounts) = &mounts {
+                    mounts.enter()?;
+                }
+                self.apply()
+            })
+        };
     }
 
     fn apply(&self) -> io::Result<()> {
@@ -118,10 +130,15 @@ pub(crate) fn cpu_set(cores: &[usize]) -> io::Result<CpuSet> {
 
 /// Tries in a forked child whether this process may create network namespaces.
 pub(crate) fn can_own_network() -> io::Result<()> {
+    in_child(enter_own_network)
+}
+
+/// Tries something in a forked child, where it changes nothing. It must not allocate.
+pub(crate) fn in_child(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     // SAFETY: the child makes system calls only, and never returns.
     match unsafe { fork() }? {
         ForkResult::Child => {
-            let code = enter_own_network().err().map_or(0, |error| error.raw_os_error().unwrap_or(1));
+            let code = attempt().err().map_or(0, |error| error.raw_os_error().unwrap_or(1));
             // SAFETY: exits at once.
             unsafe { libc::_exit(code) }
         }

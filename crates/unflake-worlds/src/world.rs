@@ -6,6 +6,7 @@ use std::process::Command;
 
 use jiff::tz::TimeZone;
 use nix::time::{ClockId, clock_gettime};
+use tempfile::TempDir;
 use unflake_model::{Factor, FactorEffect, ProcessSetup};
 
 use crate::clock::shift;
@@ -13,6 +14,7 @@ use crate::elf_check::examine;
 use crate::error::WorldError;
 use crate::factors::zone;
 use crate::fresh_home::{FreshHome, NamedProgram};
+use crate::hidden_files::HiddenFiles;
 use crate::limits::{ProcessLimits, SHIM_SETTINGS, SpawnSpec, can_own_network, cpu_set, first_cores};
 use crate::load::Load;
 use crate::outcome::{ReachedPrograms, UnreachedProgram};
@@ -27,6 +29,8 @@ pub struct World {
     shim: Option<Shim>,
     limits: ProcessLimits,
     home: Option<FreshHome>,
+    /// Kept while processes may be started.
+    _layers: Option<TempDir>,
     programs: Vec<NamedProgram>,
     load: Option<Load>,
 }
@@ -35,11 +39,16 @@ impl World {
     /// Of two settings of a factor the later applies, unless it is repeatable. Without factors the
     /// shim is loaded and does nothing: the world that others are compared with.
     pub fn new(factors: &[Factor]) -> Result<Self, WorldError> {
-        Self::below(&std::env::temp_dir(), factors)
+        Self::make(&std::env::temp_dir(), None, factors)
     }
 
-    /// The same, with its directories below one that the caller removes.
+    /// The same, with its directories below one that the caller removes. Processes see the files there
+    /// whatever the world hides.
     pub fn below(place: &Path, factors: &[Factor]) -> Result<Self, WorldError> {
+        Self::make(place, Some(place), factors)
+    }
+
+    fn make(place: &Path, shared: Option<&Path>, factors: &[Factor]) -> Result<Self, WorldError> {
         let factors = effective(factors);
         let mut setup = ProcessSetup::default();
         let mut by_shim = Vec::new();
@@ -51,19 +60,28 @@ impl World {
             }
         }
         let shim = if factors.is_empty() || !by_shim.is_empty() { Some(Shim::new()?) } else { None };
+        let layers = (!setup.hidden.is_empty())
+            .then(|| tempfile::Builder::new().prefix("unflake-hidden-").tempdir_in(place))
+            .transpose()
+            .map_err(WorldError::any("make a directory for overlays"))?;
+        let hidden = match &layers {
+            Some(layers) => HiddenFiles::new(&setup.hidden, layers.path(), shared)?,
+            None => HiddenFiles::default(),
+        };
         let cores = setup.cores.map_or(Ok(None), first_cores);
         let limits = ProcessLimits {
             cores: cores.map_err(WorldError::any("read the CPU affinity"))?,
             memory: setup.memory,
             open_files: setup.open_files,
             own_network: setup.own_network,
+            hidden,
         };
         let home = setup.empty_home.then(|| FreshHome::below(place)).transpose();
         let home = home.map_err(WorldError::any("make an empty home"))?;
         let programs = setup.programs.iter().map(|(name, names)| NamedProgram::below(place, name, *names));
         let programs =
             programs.collect::<io::Result<_>>().map_err(WorldError::any("make a directory for a program"))?;
-        let world = Self { factors, setup, by_shim, shim, limits, home, programs, load: None };
+        let world = Self { factors, setup, by_shim, shim, limits, home, _layers: layers, programs, load: None };
         world.shim_settings()?;
         Ok(world)
     }

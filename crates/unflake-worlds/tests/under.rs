@@ -65,3 +65,30 @@ fn factors_that_need_the_shim_are_known() {
     assert_eq!(by_shim, ["date=+1d", "network=off"]);
     assert!(under.variables().contains(&("A".to_owned(), Some("b".to_owned()))));
 }
+
+#[test]
+fn a_hidden_file_is_not_there_and_comes_back() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, directory) = (place.path().join("left, behind"), place.path().join("out"));
+    std::fs::write(&file, "old").unwrap();
+    std::fs::create_dir_all(directory.join("deep")).unwrap();
+    let without = |path: &std::path::Path| format!("without={}", path.display());
+    let under = world(&[&without(&file), &without(&directory)]);
+    let look = format!("cd '{0}' && ls && echo new > '{1}' && mkdir out && ls", place.path().display(), file.display());
+    for _ in 0..2 {
+        assert_eq!(output(&under, &["sh", "-c", &look]), "left, behind\nout");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+    assert!(directory.join("deep").is_dir());
+}
+
+#[test]
+fn the_working_directory_of_a_command_may_hide_files() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("left"), "old").unwrap();
+    let under = world(&[&format!("without={}/left", place.path().display())]);
+    let mut prepared = Command::new("ls");
+    prepared.current_dir(place.path());
+    under.prepare(&mut prepared);
+    assert_eq!(String::from_utf8(prepared.output().unwrap().stdout).unwrap(), "");
+}

@@ -150,6 +150,7 @@ fn reason(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Suite => "the user's suite in the runner's order, with immediate reruns of failures",
         Purpose::AtEnd => "rerun failures after the suite, in the same process: does the failure persist",
+        Purpose::WithoutFiles => "rerun failures without the files that they left: do those decide",
         Purpose::OtherSeeds => "rerun failures in new processes with other seeds: does a seed decide",
         Purpose::Fresh => "rerun failures in a fresh environment: do they depend on earlier tests",
         Purpose::Again => "repeat what ran in one process in a new one, to reach the same state",
@@ -192,6 +193,13 @@ pub(crate) fn log_event(event: &Event) {
             let failure = attempt.failure.as_ref().map(|failure| failure.kind.as_str());
             let (outcome, run, seconds) = (attempt.outcome.word(), attempt.run, format!("{:.3}", attempt.seconds));
             debug!(target: ENGINE, outcome, %seconds, run, failure, "attempt");
+        }
+        Event::FilesLeft { test, files } => {
+            let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            debug!(target: ENGINE, test = ?test.as_str(), ?paths, "files that it wrote and left");
+        }
+        Event::EarlierRuns { test, earlier } => {
+            debug!(target: ENGINE, test = ?test.as_str(), ?earlier, "earlier runs of a failing test");
         }
         Event::ChangesCompared(compared) => match compared.as_ref() {
             Ok(comparison) => info!(

@@ -1,6 +1,7 @@
 //! The commands that reproduce findings, ready to be pasted into a shell: the plain runner's where
 //! it can run the session, else `unflake replay`.
 
+use unflake_model::Factor;
 use unflake_report::quote;
 use unflake_runners::{ReplayedSession, Runner};
 
@@ -22,7 +23,16 @@ pub(crate) struct ReproCommands<'a> {
 }
 
 impl ReproCommands<'_> {
-    pub(crate) fn of(&self, session: &ReplayedSession<'_>) -> String {
+    /// In the world of these factors.
+    pub(crate) fn under(&self, factors: &[Factor], session: &ReplayedSession<'_>) -> String {
+        let plain = self.of(session);
+        match factors.iter().map(|factor| format!(" {}", quote(&factor.flag()))).collect::<String>() {
+            flags if flags.is_empty() => plain,
+            flags => format!("unflake under{flags} -- {plain}"),
+        }
+    }
+
+    fn of(&self, session: &ReplayedSession<'_>) -> String {
         if session.tests.is_empty() {
             return in_shell(session.command);
         }

@@ -4,14 +4,15 @@
 //! The loop is closed here and nowhere else. An observation is stored before a technique observes
 //! it.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
-    Attempt, Death, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose, QuarantineResult,
-    Replay, Reproduction, Searched, Session, Test, TestId, Totals,
+    Attempt, Death, Dependencies, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose,
+    QuarantineResult, Replay, Reproduction, Searched, Session, Test, TestId, Totals,
 };
 use unflake_report::{KnownFinding, Progress};
 use unflake_runners::ReplayedSession;
@@ -22,6 +23,7 @@ use crate::diagnostics;
 use crate::history::recorder::HistoryRecorder;
 use crate::project::base_worktree;
 use crate::project::comparison::ComparisonBase;
+use crate::project::left_files;
 use crate::project::source_files;
 use crate::recorders::Recorders;
 use crate::repro_command::ReproCommands;
@@ -76,6 +78,16 @@ impl Gathered {
         self.tests.iter().map(|test| test.id.as_str())
     }
 
+    /// The tests of the suite that failed and never passed.
+    fn never_passed(&self) -> Vec<TestId> {
+        let of_suite = self.attempts.iter().filter(|attempt| attempt.purpose == Purpose::Suite);
+        let failed = of_suite.filter(|attempt| attempt.outcome.is_failure()).map(|attempt| &attempt.test);
+        let failed: BTreeSet<&TestId> = failed.collect();
+        let passed: BTreeSet<&TestId> =
+            self.attempts.iter().filter(|attempt| attempt.outcome.is_pass()).map(|attempt| &attempt.test).collect();
+        failed.difference(&passed).map(|test| (*test).clone()).collect()
+    }
+
     /// The plain runner's command for one test, if the agent provided it.
     fn command_of(&self, test: &TestId) -> Option<&[String]> {
         let found = self.tests.iter().find(|one| one.id == *test)?;
@@ -98,6 +110,10 @@ pub(crate) struct RunLoop<'a> {
     /// The base revision, once it has been determined; empty if there is none.
     base: Option<String>,
     began: Instant,
+    /// What the attempt that is about to end wrote.
+    written: Option<(TestId, Vec<PathBuf>)>,
+    /// What failing attempts wrote, until it is known what is left of it.
+    unchecked: Vec<(TestId, Vec<PathBuf>)>,
     gathered: Gathered,
 }
 
@@ -118,6 +134,8 @@ impl<'a> RunLoop<'a> {
             compare: None,
             base: None,
             began: Instant::now(),
+            written: None,
+            unchecked: Vec::new(),
             gathered: Gathered::default(),
         }
     }
@@ -184,6 +202,10 @@ impl<'a> RunLoop<'a> {
             self.gathered.notes.push(format!("the assertion filter could not be updated: {error}"));
         }
         engine.run(here, &mut |batch| self.observe(batch));
+        for (test, paths) in std::mem::take(&mut self.unchecked) {
+            let files = left_files::left_files(paths, self.here);
+            self.observe(&[Event::FilesLeft { test, files }]);
+        }
         if !depending.is_empty() && self.base.is_none() {
             self.compare_with_base(&depending);
         }
@@ -220,6 +242,9 @@ impl<'a> RunLoop<'a> {
 
     /// Collects the findings with the commands that reproduce them, and stores and displays them.
     fn conclude(&mut self, settings: &Settings) {
+        for (test, earlier) in self.memory.earlier_runs(&self.gathered.never_passed()) {
+            self.observe(&[Event::EarlierRuns { test, earlier }]);
+        }
         let mut findings = self.technique.findings(self.recorders.view());
         if let Some(policy) = &self.assertions {
             findings = policy.findings(findings);
@@ -229,12 +254,9 @@ impl<'a> RunLoop<'a> {
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }
-        // Real failures need no feedback, so they are not stored as findings.
-        let stored: Vec<Finding> =
-            self.gathered.findings.iter().filter(|one| !one.is_real() && !one.is_undecided()).cloned().collect();
         self.gathered.known =
             self.memory.diagnoses(self.gathered.findings.iter().filter(|one| one.verdict().is_some()));
-        self.memory.record_findings(&stored);
+        self.memory.record_findings(&self.gathered.findings);
         self.gathered.answers = self.memory.answers();
         move_useless_last(&mut self.gathered.findings, &self.gathered.answers);
         for finding in self.gathered.findings.clone() {
@@ -260,7 +282,7 @@ impl<'a> RunLoop<'a> {
                 root: gathered.root.as_deref(),
                 here: self.here,
             };
-            Reproduction { command: commands.of(&session), shows: replay.shows }
+            Reproduction { command: commands.under(&replay.under, &session), shows: replay.shows }
         };
         finding.replays.iter().map(reproduction).collect()
     }
@@ -347,11 +369,19 @@ impl<'a> RunLoop<'a> {
             | Event::LayersRecorded { .. }
             | Event::AttemptStarted { .. }
             | Event::ChangesCompared(_)
-            | Event::DependenciesRecorded { .. }
+            | Event::FilesLeft { .. }
+            | Event::EarlierRuns { .. }
             | Event::WorldEntered { .. }
             | Event::StateLeaked { .. }
             | Event::RestoreFailed { .. } => {}
+            Event::DependenciesRecorded { test, on, .. } => self.written = Some((test.clone(), written(on))),
             Event::AttemptEnded(attempt) => {
+                if let Some((test, paths)) = self.written.take()
+                    && attempt.outcome.is_failure()
+                    && attempt.test == test
+                {
+                    self.unchecked.push((test, paths));
+                }
                 if attempt.purpose == Purpose::Suite && attempt.run > 0 {
                     gathered.rerun_seconds += attempt.seconds;
                 }
@@ -383,6 +413,12 @@ fn move_useless_last(findings: &mut [Finding], answers: &[Feedback]) {
     if answers.iter().any(|answer| !answer.useful) {
         findings.sort_by_cached_key(useless);
     }
+}
+
+/// The paths that an attempt wrote.
+fn written(on: &Dependencies) -> Vec<PathBuf> {
+    let inside = on.written.iter().map(|path| on.root.join(path));
+    inside.chain(on.written_outside.iter().map(PathBuf::from)).collect()
 }
 
 /// The tests whose dependencies are requested.

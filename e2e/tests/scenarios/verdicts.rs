@@ -1,6 +1,7 @@
 //! Verdicts: no false green, no false real failure, no hang.
 
-use e2e::Sandbox;
+use e2e::{RunOutput, Sandbox};
+use serde_json::Value;
 
 fn project(file: &str) -> Sandbox {
     Sandbox::new().file("test_it.py", file)
@@ -94,4 +95,64 @@ fn an_item_with_an_impossible_line_is_listed_like_others() {
     let sandbox = project(&tests).file("conftest.py", conftest).file("a.far", "");
     let result = sandbox.run("", "pytest").expect_exit(1);
     assert_eq!(result.findings(), ["a.far::far real"]);
+}
+
+// -- Files that outlive a process -----------------------------------------------------------------
+
+const FIXED_FILE: &str = "import pathlib\n\
+     def test_appends():\n    \
+         with open('left.txt', 'a') as file: file.write('x')\n    \
+         assert pathlib.Path('left.txt').read_text() == 'x'\n\
+     def test_logs():\n    \
+         with open('log.txt', 'a') as file: file.write('x')\n    \
+         assert 1 == 2\n";
+
+fn verdict(result: &RunOutput, test: &str) -> String {
+    let is_verdict = |one: &&Value| one["technique"] == "verdict" && one["test"] == format!("test_it.py::{test}");
+    let found = result.list("findings").iter().find(is_verdict).map(|one| one["kind"].as_str());
+    found.flatten().unwrap_or("none").to_owned()
+}
+
+/// Its first run passed; from then on it fails in every process.
+#[test]
+fn a_file_that_a_test_left_behind_is_named() {
+    let sandbox = project(FIXED_FILE).file(".gitignore", "*.txt\n.unflake\n");
+    sandbox.commit("first");
+    sandbox.run("", "pytest").expect_exit(1);
+    let result = sandbox.run("", "pytest").expect_exit(1);
+    assert_eq!(
+        ["test_appends", "test_logs"].map(|test| verdict(&result, test)),
+        ["flaky-state-dependent", "real"],
+        "{}",
+        result.stdout
+    );
+    assert!(result.stdout.contains("left.txt, which an earlier run of it left behind"), "{}", result.stdout);
+    assert!(result.stdout.contains("unflake under --without="), "{}", result.stdout);
+}
+
+/// It might be an expected result that the test writes where it is missing.
+#[test]
+fn a_file_that_may_belong_to_the_project_decides_nothing() {
+    let sandbox = project(FIXED_FILE);
+    sandbox.run("", "pytest").expect_exit(1);
+    let result = sandbox.run("", "pytest").expect_exit(1);
+    assert_eq!(result.findings(), ["test_it.py::test_appends not-decided", "test_it.py::test_logs real"]);
+    let tracked = project(FIXED_FILE).file("left.txt", "x");
+    tracked.commit("first");
+    assert_eq!(verdict(&tracked.run("", "pytest").expect_exit(1), "test_appends"), "real");
+}
+
+/// Something outside of the code decides: an earlier run passed with the same files.
+#[test]
+fn a_pass_at_the_same_tree_is_remembered() {
+    let sandbox = project("import os\ndef test_token(): assert os.environ.get('TOKEN') == 'valid'\n")
+        .file(".gitignore", ".unflake\n*.json\n__pycache__\n");
+    sandbox.commit("first");
+    sandbox.run("", "env TOKEN=valid pytest -p no:cacheprovider").expect_exit(0);
+    let result = sandbox.run("--granularity off", "env TOKEN=expired pytest -p no:cacheprovider").expect_exit(1);
+    assert_eq!(verdict(&result, "test_token"), "not-decided", "{}", result.stdout);
+    assert!(result.stdout.contains("it passed with the same files on 20"), "{}", result.stdout);
+    let result =
+        sandbox.file("README", "changed").run("--granularity off", "env TOKEN=expired pytest -p no:cacheprovider");
+    assert_eq!(verdict(&result.expect_exit(1), "test_token"), "real");
 }

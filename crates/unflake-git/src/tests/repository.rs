@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::{TestRepository, change_line, git_at};
-use crate::{GitError, Repository};
+use crate::{FileStatus, GitError, Repository};
 
 #[test]
 fn a_directory_without_repository_is_none() {
@@ -73,4 +73,18 @@ fn special_characters_in_the_root_work() {
     repo.commit("first");
     repo.write("a", "2");
     assert_eq!(repo.change_lines(), ["a modified"]);
+}
+
+#[test]
+fn files_are_tracked_ignored_or_neither() {
+    let repo = TestRepository::new();
+    repo.write(".gitignore", "*.log\n");
+    repo.write("golden/one.txt", "1");
+    repo.commit("golden");
+    repo.write("out.log", "x");
+    repo.write("new[1].txt", "x");
+    let status = |name: &str| repo.find().file_status(&repo.root.join(name)).unwrap();
+    assert_eq!(["golden", "golden/one.txt"].map(status), [FileStatus::Tracked; 2]);
+    assert_eq!(status("out.log"), FileStatus::Ignored);
+    assert_eq!(status("new[1].txt"), FileStatus::Untracked);
 }

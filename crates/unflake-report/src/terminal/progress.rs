@@ -156,6 +156,8 @@ impl Progress {
             | Event::LayersRecorded { .. }
             | Event::ChangesCompared(_)
             | Event::DependenciesRecorded { .. }
+            | Event::FilesLeft { .. }
+            | Event::EarlierRuns { .. }
             | Event::WorldEntered { .. }
             | Event::StateLeaked { .. }
             | Event::RestoreFailed { .. } => {}
@@ -247,11 +249,13 @@ impl ProgressState {
     fn enter_retry(&mut self, purpose: Purpose, of: usize) {
         match (purpose, &self.phase) {
             (Purpose::AtEnd, RunPhase::Again { .. })
-            | (Purpose::Fresh | Purpose::OtherSeeds | Purpose::Again, RunPhase::Fresh { .. })
+            | (Purpose::Fresh | Purpose::OtherSeeds | Purpose::WithoutFiles | Purpose::Again, RunPhase::Fresh { .. })
             | (Purpose::Stress, RunPhase::Stress { .. }) => {}
             (Purpose::Suite, _) => self.phase = RunPhase::Running,
             (Purpose::AtEnd, _) => self.phase = RunPhase::Again { done: 0, of },
-            (Purpose::Fresh | Purpose::OtherSeeds | Purpose::Again, _) => self.phase = RunPhase::Fresh { done: 0 },
+            (Purpose::Fresh | Purpose::OtherSeeds | Purpose::WithoutFiles | Purpose::Again, _) => {
+                self.phase = RunPhase::Fresh { done: 0 }
+            }
             (Purpose::Stress, _) => self.phase = RunPhase::Stress { done: 0 },
             (Purpose::Look, _) => self.phase = RunPhase::Looking,
             _ => {}

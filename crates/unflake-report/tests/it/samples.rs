@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use unflake_model::{
-    Attempt, Detail, EnvironmentId, Evidence, Failure, Feedback, Finding, Isolation, Outcome, Phase, Problem,
-    ProblemKind, Purpose, Reproduction, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict, VerdictKind,
+    Attempt, Detail, EarlierRuns, EnvironmentId, Evidence, Failure, Feedback, Finding, Isolation, Outcome, Phase,
+    Problem, ProblemKind, Purpose, Reproduction, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict,
+    VerdictKind,
 };
 use unflake_report::{Exit, KnownFinding, RunReport, TerminalStyle};
 
@@ -161,6 +162,8 @@ pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence:
         confirmed: None,
         not_rerun: None,
         other_seeds_failed: 0,
+        left_files: Vec::new(),
+        earlier: EarlierRuns::default(),
     };
     Finding {
         test: TestId::new(id),

@@ -8,14 +8,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Comparison, Dependencies, EnvironmentId, Event, Factor, Finding, Granularity, Isolation, Placement,
-    Purpose, Session, SessionId, TestId,
+    Attempt, Comparison, Dependencies, EnvironmentId, Event, Factor, FactorKind, Finding, Granularity, Isolation,
+    Placement, Purpose, Session, SessionId, TestId,
 };
 
 use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, Predecessors};
 use crate::rerun::confirmation::Confirmation;
-use crate::rerun::failing_test::{FailedTest, MissingAttempts, failure_site};
+use crate::rerun::failing_test::{FailedTest, failure_site};
 use crate::rerun::other_seeds::{Circumstances, RETRIES};
+use crate::rerun::verdict::MissingAttempts;
 use crate::{NeverExcuse, Recordings, Technique};
 
 /// With fewer failing tests than this, no share of them is too many.
@@ -43,6 +44,8 @@ pub struct Rungs {
     /// Worlds that differ in their seeds only, for new processes. Where a process draws all its
     /// seeds itself, there are none and every new process will do.
     pub seeds: Vec<Vec<Factor>>,
+    /// The factor that hides a file. None: files that tests leave behind are not examined.
+    pub hides: Option<FactorKind>,
     /// Whether tests unrelated to the change run at the base when no pass there is known.
     pub verify_base: AtBase,
 }
@@ -57,6 +60,7 @@ impl Default for Rungs {
             too_many: 1.0,
             intersect: None,
             seeds: Vec::new(),
+            hides: None,
             verify_base: AtBase::Needed,
         }
     }
@@ -102,6 +106,8 @@ enum LadderStage {
     Fresh(u32),
     /// Rounds of new processes with other seeds requested so far.
     OtherSeeds(usize),
+    /// Does what never passed pass without the files that it left?
+    WithoutFiles,
     /// Can the change have caused what never passed?
     Intersect,
     Over,
@@ -144,6 +150,12 @@ impl Ladder {
             if ran.last() != Some(&attempt.test) {
                 ran.push(attempt.test.clone());
             }
+        }
+        if attempt.purpose == Purpose::WithoutFiles {
+            if let Some(at) = self.failing_at.get(&attempt.test) {
+                self.failing[*at].left_files.observe(attempt.session, attempt.outcome);
+            }
+            return;
         }
         let suspected = self.suspecting.get(&attempt.session);
         if let Some((at, NextCheck::BaseAfterOthers)) = suspected {
@@ -220,7 +232,8 @@ impl Ladder {
         let (Some(granularity), Some(Ok(compared))) = (self.rungs.intersect, &self.compared) else { return Vec::new() };
         let mut checks = Vec::new();
         for (at, failing_test) in self.failing.iter().enumerate() {
-            if failing_test.pass().is_some() || failing_test.never_excuse.is_some() {
+            let has_cause = !failing_test.left_files.decisive().is_empty();
+            if failing_test.pass().is_some() || failing_test.never_excuse.is_some() || has_cause {
                 continue;
             }
             let before = self.ran_before(failing_test);
@@ -339,7 +352,8 @@ impl Ladder {
             let tests: Vec<TestId> =
                 self.failing.iter().filter(needs_rerun).map(|failing_test| failing_test.test.clone()).collect();
             for test in tests {
-                let depends = self.rungs.intersect.filter(|_| round == 1);
+                let depends = self.rungs.intersect.or(self.rungs.hides.map(|_| Granularity::File));
+                let depends = depends.filter(|_| round == 1);
                 sessions.push(Session { depends, ..self.session(Purpose::Fresh, place, vec![test], 0) });
             }
         }
@@ -389,6 +403,26 @@ impl Ladder {
         }
         sessions
     }
+
+    /// Single-test sessions for failures that would be real, without files that the test left.
+    fn sessions_without_files(&mut self) -> Vec<Session> {
+        let Some(hides) = self.rungs.hides.filter(|_| !self.too_many) else { return Vec::new() };
+        let mut sessions = Vec::new();
+        for at in 0..self.failing.len() {
+            let failing_test = &self.failing[at];
+            let is_open = failing_test.pass().is_none() && failing_test.never_excuse.is_none();
+            let sets = if is_open { failing_test.left_files.next() } else { Vec::new() };
+            for files in sets {
+                let test = self.failing[at].test.clone();
+                // What it writes in one process stays there, so each trial has a new one.
+                let place = Placement::Fresh(Isolation::Process);
+                let session = self.session(Purpose::WithoutFiles, place, vec![test], 0);
+                let world = self.failing[at].left_files.requested(session.id, files, hides);
+                sessions.push(Session { under: Some(world), ..session });
+            }
+        }
+        sessions
+    }
 }
 
 impl Technique for Ladder {
@@ -401,6 +435,16 @@ impl Technique for Ladder {
             }
             Event::ChangesCompared(compared) => self.compared = Some((**compared).clone()),
             Event::DependenciesRecorded { session, test, on } => self.observe_dependencies(*session, test, on),
+            Event::FilesLeft { test, files } => {
+                if let Some(at) = self.failing_at.get(test) {
+                    self.failing[*at].left_files.files.clone_from(files);
+                }
+            }
+            Event::EarlierRuns { test, earlier } => {
+                if let Some(at) = self.failing_at.get(test) {
+                    self.failing[*at].earlier = *earlier;
+                }
+            }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
             Event::SessionEnded { session, left, why } => {
                 self.observe_end(*session, left, why.as_deref());
@@ -424,6 +468,7 @@ impl Technique for Ladder {
                 LadderStage::AtEnd => LadderStage::Fresh(1),
                 LadderStage::Fresh(round) => LadderStage::Fresh(round + 1),
                 LadderStage::OtherSeeds(round) => LadderStage::OtherSeeds(round + 1),
+                LadderStage::WithoutFiles => LadderStage::WithoutFiles,
                 LadderStage::Intersect => LadderStage::Intersect,
                 LadderStage::Over => return Vec::new(),
             };
@@ -432,6 +477,7 @@ impl Technique for Ladder {
                 LadderStage::AtEnd => self.sessions_at_end(),
                 LadderStage::Fresh(round) => self.fresh_sessions(round),
                 LadderStage::OtherSeeds(round) => self.sessions_with_other_seeds(round),
+                LadderStage::WithoutFiles => self.sessions_without_files(),
                 LadderStage::Intersect => self.sessions_to_intersect(),
                 LadderStage::Suite | LadderStage::Over => Vec::new(),
             };
@@ -440,7 +486,8 @@ impl Technique for Ladder {
             }
             match self.stage {
                 LadderStage::Fresh(_) => self.stage = LadderStage::OtherSeeds(0),
-                LadderStage::OtherSeeds(_) => self.stage = LadderStage::Intersect,
+                LadderStage::OtherSeeds(_) => self.stage = LadderStage::WithoutFiles,
+                LadderStage::WithoutFiles => self.stage = LadderStage::Intersect,
                 LadderStage::Intersect => self.stage = LadderStage::Over,
                 _ => {}
             }

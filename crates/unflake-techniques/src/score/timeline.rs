@@ -1,7 +1,7 @@
 //! Builds the timeline of each test from recorded executions: the input of the score.
 //!
 //! 1. A test that failed and passed in the same source (a report, or an unflake run) was flaky
-//!    there.
+//!    there, unless the run itself judged otherwise.
 //! 2. So was one that failed, and passed with the same code in the same job of another run.
 //! 3. A run may have several sources. A test that failed in one of them, such as one job, failed in
 //!    the run.
@@ -79,6 +79,16 @@ impl Timeline {
         match self.entries[test].last_mut() {
             Some(last) if *last & !3 == source => *last |= bit,
             _ => self.entries[test].push(source | bit),
+        }
+    }
+
+    /// The verdict of the source on a test that failed there. It counts, not whether some attempt
+    /// passed: a test that fails first and passes then in every process is broken.
+    pub fn judge(&mut self, test: usize, is_flaky: bool) {
+        let source = (self.sources.len() as u32).saturating_sub(1) << 2;
+        let last = self.entries.get_mut(test).and_then(|entries| entries.last_mut());
+        if let Some(last) = last.filter(|last| **last & !3 == source) {
+            *last = source | if is_flaky { FAILED | PASSED } else { FAILED };
         }
     }
 
@@ -197,6 +207,21 @@ mod tests {
             timeline.add(0, true, Outcome::Failed, 1.0);
         });
         assert_eq!(results, [ScoredRun::Flaked, ScoredRun::Failed]);
+    }
+
+    #[test]
+    fn the_verdict_of_a_run_counts() {
+        let judged = |is_flaky: bool| {
+            seen(|timeline| {
+                timeline.begin(source(0, 0, 0));
+                timeline.add(0, false, Outcome::Failed, 0.0);
+                timeline.add(0, true, Outcome::Passed, 0.0);
+                timeline.judge(0, is_flaky);
+                timeline.judge(7, true);
+            })
+        };
+        assert_eq!(judged(true), [ScoredRun::Flaked]);
+        assert_eq!(judged(false), [ScoredRun::Failed]);
     }
 
     #[test]

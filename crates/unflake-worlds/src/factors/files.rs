@@ -1,8 +1,8 @@
-//! The order of directory entries, and the home directory.
+//! The order of directory entries, the home directory, and files that are missing.
 
-use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorProbe, ProbeStep, ProbeVerdict};
+use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, ProbeStep, ProbeVerdict};
 
-use super::judged;
+use super::{judged, word};
 
 pub(super) static LISTING: FactorDeclaration = FactorDeclaration {
     name: "listing",
@@ -68,5 +68,27 @@ pub(super) static STATE: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    ..FactorDeclaration::EMPTY
+};
+
+pub(super) static WITHOUT: FactorDeclaration = FactorDeclaration {
+    name: "without",
+    title: "missing file",
+    plural: "missing files",
+    syntax: "a file or directory that is not there; repeatable",
+    parse: |text| {
+        let path = std::path::absolute(word(text)?).ok()?;
+        path.file_name().and_then(|_| path.to_str()).map(str::to_owned)
+    },
+    phrase: FactorPhrase::When(|path, _| format!("without {path}")),
+    effect: FactorEffect::Process(|path, setup| {
+        setup.hidden.push(path.into());
+        Ok(())
+    }),
+    repeatable: true,
+    plan: |_| FactorPlan {
+        settings: Vec::new(),
+        missing: Some("`unflake run` hides the files that a failing test wrote".to_owned()),
+    },
     ..FactorDeclaration::EMPTY
 };

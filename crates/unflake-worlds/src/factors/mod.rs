@@ -26,9 +26,12 @@ pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
     let clock = [&clock::DATE, &clock::SPEED, &clock::TIME_ZONE];
     let seeds_and_runs = [&locale::LOCALE, &random_seed::RANDOM_SEED, &test_runs::ORDER, &test_runs::BESIDE];
     let limits = [&limits::CORES, &timing::LOAD, &limits::MEMORY, &limits::OPEN_FILES, &timing::DELAYS];
-    let surroundings = [&network::NETWORK, &files::LISTING, &variable::VARIABLE, &files::STATE];
+    let surroundings = [&network::NETWORK, &files::LISTING, &variable::VARIABLE, &files::STATE, &files::WITHOUT];
     clock.into_iter().chain(seeds_and_runs).chain(limits).chain(surroundings)
 }
+
+/// The name of the factor that hides a file.
+pub const HIDES_FILES: &str = files::WITHOUT.name;
 
 /// A name that a program could not take for an option.
 fn word(text: &str) -> Option<String> {

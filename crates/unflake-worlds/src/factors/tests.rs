@@ -8,7 +8,7 @@ fn factor(text: &str) -> Result<Factor, String> {
     text.parse().map_err(|bad: unflake_model::BadFactor| bad.to_string())
 }
 
-const TYPED: [&str; 24] = [
+const TYPED: [&str; 25] = [
     "date=2027-01-30",
     "date=2028-02-29T23:59:58+01:00",
     "date=2028-02-29T00:00:00Z",
@@ -33,6 +33,7 @@ const TYPED: [&str; 24] = [
     "variable=NAME=a=b",
     "variable=NAME",
     "state=fresh",
+    "without=/tmp/out.txt",
 ];
 
 #[test]

@@ -82,7 +82,7 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "unflake under",
         "cores date delays hash-seed interpreter listing load locale memory network open-files \
-         quiet random-seed speed state switch-interval time-zone variable",
+         quiet random-seed speed state switch-interval time-zone variable without",
     ),
     (
         "unflake replay",

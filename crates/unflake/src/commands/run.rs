@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Death, Detail, Finding, ProblemKind, QuarantineStanding};
+use unflake_model::{Death, Detail, FactorKind, Finding, ProblemKind, QuarantineStanding};
 use unflake_report as report;
 use unflake_techniques::{AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs};
 
@@ -79,6 +79,7 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
         too_many: settings.too_many.value,
         intersect: settings.granularity.value.filter(|_| compares),
         seeds: settings.runner().seed_worlds(drawn_seeds()),
+        hides: FactorKind::named(unflake_worlds::HIDES_FILES),
         verify_base: settings.verify_base.value,
     }
 }

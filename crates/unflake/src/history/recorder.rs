@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use unflake_model::{AssertionSample, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
+use unflake_model::{AssertionSample, EarlierRuns, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
 use unflake_report::KnownFinding;
 use unflake_store::{
     Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, StoredFinding,
@@ -28,6 +28,8 @@ pub(crate) struct HistoryRecorder {
     store: Option<(Store, RunId)>,
     /// Asks git in the background, until the revision is needed.
     revision: Option<JoinHandle<Revision>>,
+    /// The hash of the tested files, once it is known, if all are committed.
+    tree: Option<String>,
     /// What the user should know about the history of this run.
     pub(crate) notes: Vec<String>,
     /// Attempts that could not be recorded.
@@ -44,7 +46,8 @@ impl HistoryRecorder {
         here: &Path,
     ) -> Result<Self, StoreError> {
         let revision = Some(revision::look_up(here));
-        let mut recorder = Self { store: None, revision, notes: Vec::new(), missed: 0, here: here.to_owned() };
+        let mut recorder =
+            Self { store: None, revision, tree: None, notes: Vec::new(), missed: 0, here: here.to_owned() };
         let store = match Store::open(&location.value) {
             Ok(store) => {
                 // For pages that are written there later. Where it cannot be made, writing the page
@@ -121,6 +124,22 @@ impl HistoryRecorder {
         self.store.as_ref()?.0.passed_at(tree, test).ok()?
     }
 
+    /// What earlier runs showed of these tests.
+    pub(crate) fn earlier_runs(&mut self, tests: &[TestId]) -> Vec<(TestId, EarlierRuns)> {
+        if tests.is_empty() {
+            return Vec::new();
+        }
+        self.store_revision();
+        let Some((store, run)) = &self.store else { return Vec::new() };
+        let earlier = |test: &TestId| {
+            let passed = self.tree.as_deref().map(|tree| store.last_pass_at(tree, test, *run));
+            let findings = store.findings_on(test).unwrap_or_default();
+            let flaky = findings.iter().find(|stored| stored.finding.is_flaky()).map(|stored| stored.started);
+            (test.clone(), EarlierRuns { passed: passed.and_then(|passed| passed.ok().flatten()), flaky })
+        };
+        tests.iter().map(earlier).filter(|(_, earlier)| !earlier.is_empty()).collect()
+    }
+
     /// The known dependencies of tests.
     pub(crate) fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
@@ -187,9 +206,11 @@ impl HistoryRecorder {
     }
 
     fn store_revision(&mut self) {
-        if let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take())
-            && let Err(error) = store.revision(*run, &thread.join().unwrap_or_default())
-        {
+        let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take()) else { return };
+        let revision = thread.join().unwrap_or_default();
+        let stored = store.revision(*run, &revision);
+        self.tree = revision.tree.filter(|_| revision.dirty == Some(false));
+        if let Err(error) = stored {
             self.note(error.to_string());
         }
     }

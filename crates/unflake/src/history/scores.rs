@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use unflake_model::{Detail, FilterKind, Finding, Outcome};
+use unflake_model::{Detail, FilterKind, Finding};
 use unflake_report::RecentOutcome;
 use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, StoredTest, TestKey};
 use unflake_techniques::{TestStanding, Timeline, TimelineSource};
@@ -88,9 +88,9 @@ pub(crate) fn compute_with(
                 timeline.add(test, one.again > 0, one.outcome, one.seconds);
             }
         })?;
-        for test in filtered(store, source.id)? {
+        for (test, is_flaky) in judged(store, source.id)? {
             let test = today.get(&test).copied().unwrap_or(test);
-            timeline.add(test.0 as usize, false, Outcome::Failed, 0.0);
+            timeline.judge(test.0 as usize, is_flaky);
         }
     }
     let bad_days = timeline.excluded_runs();
@@ -102,14 +102,17 @@ pub(crate) fn compute_with(
     Ok(TestScores { tests, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
-/// The tests that passed in a run of unflake only because the filter let an assertion fail: they
-/// were flaky.
-fn filtered(store: &Store, source: SourceId) -> Result<Vec<TestKey>, CommandError> {
+/// The verdicts of a run of unflake: whether each failing test was flaky. One that passed only
+/// because the filter excused an assertion was, too.
+fn judged(store: &Store, source: SourceId) -> Result<Vec<(TestKey, bool)>, CommandError> {
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
-    let is_filtered =
-        |finding: &Finding| matches!(&finding.detail, Detail::Filter(one) if one.kind == FilterKind::Flaky);
-    let stored = store.findings_in(run)?.into_iter().filter(|(_, finding)| is_filtered(finding));
-    Ok(stored.map(|(test, _)| test).filter(|test| test.0 > 0).collect())
+    let is_flaky = |finding: &Finding| match &finding.detail {
+        Detail::Verdict(verdict) => Some(verdict.kind.is_flaky()),
+        Detail::Filter(one) => (one.kind == FilterKind::Flaky).then_some(true),
+        _ => None,
+    };
+    let stored = store.findings_in(run)?.into_iter().filter(|(test, _)| test.0 > 0);
+    Ok(stored.filter_map(|(test, finding)| Some((test, is_flaky(&finding)?))).collect())
 }
 
 /// Assigns numbers to runs, commits and jobs.
@@ -163,3 +166,6 @@ pub(crate) fn strip(standing: &TestStanding, last: usize) -> Vec<RecentOutcome> 
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

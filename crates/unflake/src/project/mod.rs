@@ -4,6 +4,7 @@ pub(crate) mod base_worktree;
 pub(crate) mod ci;
 pub(crate) mod code_owners;
 pub(crate) mod comparison;
+pub(crate) mod left_files;
 pub(crate) mod revision;
 pub(crate) mod source_files;
 pub(crate) mod worktree_hash;

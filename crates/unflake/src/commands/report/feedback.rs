@@ -1,6 +1,6 @@
 //! `unflake report feedback`: records whether a finding was useful.
 
-use unflake_model::{Day, Feedback};
+use unflake_model::{Day, Feedback, Finding};
 use unflake_report::one_line;
 use unflake_store::{Store, StoredFinding};
 
@@ -51,7 +51,7 @@ pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<StoredFinding>,
     }
     let prefix = prefix.to_ascii_lowercase();
     let mut found: Vec<StoredFinding> = store.latest_findings(usize::MAX)?;
-    found.retain(|stored| stored.finding.id().0.starts_with(&prefix));
+    found.retain(|stored| stored.finding.id().0.starts_with(&prefix) && takes_feedback(&stored.finding));
     match found.len() {
         0 | 1 => Ok(found.pop()),
         more => {
@@ -64,7 +64,7 @@ pub(crate) fn find(store: &Store, prefix: &str) -> Result<Option<StoredFinding>,
 fn of_test(store: &Store, name: &str) -> Result<StoredFinding, CommandError> {
     let mut found = Vec::new();
     for test in store.find_tests(name)? {
-        found.extend(store.findings_on(&test)?);
+        found.extend(store.findings_on(&test)?.into_iter().filter(|stored| takes_feedback(&stored.finding)));
     }
     if found.len() == 1 {
         return Ok(found.remove(0));
@@ -77,8 +77,15 @@ fn of_test(store: &Store, name: &str) -> Result<StoredFinding, CommandError> {
     Err(CommandError::usage(what).hint("`unflake report feedback` lists what was found"))
 }
 
+/// Real failures need no feedback.
+fn takes_feedback(finding: &Finding) -> bool {
+    !finding.is_real() && !finding.is_undecided()
+}
+
 fn list(store: &Store) -> Result<Exit, CommandError> {
-    let (findings, answers) = (store.latest_findings(LISTED)?, store.answers()?);
+    let (mut findings, answers) = (store.latest_findings(usize::MAX)?, store.answers()?);
+    findings.retain(|stored| takes_feedback(&stored.finding));
+    findings.truncate(LISTED);
     print("print the findings", |out| {
         if findings.is_empty() {
             writeln!(out, "no findings yet")?;
