@@ -156,3 +156,11 @@ fn a_pass_at_the_same_tree_is_remembered() {
         sandbox.file("README", "changed").run("--granularity off", "env TOKEN=expired pytest -p no:cacheprovider");
     assert_eq!(verdict(&result.expect_exit(1), "test_token"), "real");
 }
+
+#[test]
+fn nio_does_not_call_it_broken() {
+    let sandbox = project(&FIXED_FILE.replace("'left.txt'", "'../left.txt'"));
+    let result = sandbox.unflake(["nio", "test_appends"]).json().args(["--", "pytest"]).finish().expect_exit(1);
+    assert_eq!(result.findings()[0], "test_it.py::test_appends non-deterministic");
+    assert!(result.stdout.contains("outlives its process"), "{}", result.stdout);
+}

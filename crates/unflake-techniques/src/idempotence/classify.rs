@@ -75,6 +75,18 @@ impl NioSuspect {
         self.twice.iter().all(last_fails) && !self.alone.is_empty() && self.alone.iter().all(|one| one.is_failure())
     }
 
+    pub(crate) fn has_passed(&self) -> bool {
+        self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone).any(|outcome| outcome.is_pass())
+    }
+
+    /// It passed the very first time and never again, in new processes either. That may be chance, or
+    /// what it leaves outlives its process.
+    pub(crate) fn may_outlive_its_process(&self) -> bool {
+        let [(first, second), others @ ..] = self.twice.as_slice() else { return false };
+        let later = others.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone).chain([second]);
+        !others.is_empty() && first.is_pass() && later.into_iter().all(|one| one.is_failure())
+    }
+
     pub(crate) fn findings(&self, progress: &NioProgress) -> Vec<Finding> {
         let Some(kind) = self.kind(progress) else { return Vec::new() };
         let (first, second) = (self.twice[0].0.is_pass(), self.twice[0].1.is_pass());
@@ -134,6 +146,13 @@ impl NioSuspect {
                 format!("fails whenever it runs last ({tried} runs after itself, {alone_tried} alone)")
             }
             NioKind::Broken => format!("always fails ({tried} double runs, {alone_tried} alone)"),
+            NioKind::NonDeterministic if self.may_outlive_its_process() => {
+                let later = 2 * self.twice.len() + self.alone.len() - 1;
+                return format!(
+                    "passed once, then failed in all {later} later runs, in new processes too: it may leave something \
+                     behind that outlives its process, such as a file; `unflake run` finds out which"
+                );
+            }
             NioKind::NonDeterministic => {
                 let outcomes = self.twice.iter().flat_map(|(one, two)| [one, two]).chain(&self.alone);
                 let (all, passed) = (outcomes.clone().count(), outcomes.filter(|one| one.is_pass()).count());

@@ -291,7 +291,9 @@ impl NioSearch {
         let twice_well = suspect.twice.iter().all(|(one, two)| one.is_pass() && two.is_pass());
         suspect.only_in_parallel = twice_well && suspect.alone.iter().all(|outcome| outcome.is_pass());
         let kind = suspect.kind(&self.progress.borrow());
-        if kind == Some(NioKind::NonDeterministic) {
+        // A test that has passed is not broken, however often it fails later.
+        let has_passed = self.progress.borrow().suspects[at].has_passed();
+        if kind == Some(NioKind::NonDeterministic) || kind == Some(NioKind::Broken) && has_passed {
             return;
         }
         self.progress.borrow_mut().suspects[at] = suspect;
@@ -336,8 +338,9 @@ impl NioSearch {
             }
         }
         self.progress.borrow_mut().suspects[at] = suspect.clone();
-        let is_nio = suspect.kind(&self.progress.borrow()) == Some(NioKind::Nio);
-        if is_nio && self.prove_state && suspect.order.len() == 2 && !self.scheduler.out_of_time() {
+        let leaves_state =
+            suspect.kind(&self.progress.borrow()) == Some(NioKind::Nio) || suspect.may_outlive_its_process();
+        if leaves_state && self.prove_state && suspect.order.len() == 2 && !self.scheduler.out_of_time() {
             let state = prove_leak(&self.scheduler, std::slice::from_ref(&test), &test, &ExpectedChange::Passes).await;
             self.progress.borrow_mut().suspects[at].state = state;
         }

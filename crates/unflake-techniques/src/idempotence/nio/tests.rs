@@ -252,3 +252,17 @@ fn failing_shared_tear_down_is_not_nio() {
     suspect.alone.push(Passed);
     assert_eq!(suspect.kind(&progress), Some(NioKind::NonDeterministic));
 }
+
+#[test]
+fn what_outlives_a_process_is_not_broken() {
+    let has_run = std::cell::Cell::new(false);
+    let leaves_a_file =
+        SimulatedTest { fails_if: Some(Box::new(move |_| has_run.replace(true))), ..SimulatedTest::default() };
+    let findings = run_nio(&mut SimulatedSuite::new(3, vec![(1, leaves_a_file)]), config());
+    assert_eq!(nio_detail(&findings[0]).kind, NioKind::NonDeterministic);
+    assert!(
+        findings[0].sentence.starts_with("passed once, then failed in all 10 later runs"),
+        "{}",
+        findings[0].sentence
+    );
+}
