@@ -395,7 +395,7 @@ fn test_ids_with_line_breaks() {
     1 test, 1 real failure, [TIME]
 
     REAL     test_it.py::test_name[two\nlines]
-             failed 12 of 12 attempts, including 4 new processes with other seeds
+             failed 20 of 20 attempts, including 8 new processes with other seeds
                test_it.py:3  AssertionError
                │ assert 0
              reproduce  pytest "$(printf 'test_it.py::test_name[two\nlines]')"

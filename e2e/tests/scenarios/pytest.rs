@@ -76,7 +76,7 @@ fn maxfail_is_honored_and_the_rest_listed() {
     3 tests, 1 real failure, 1 not run, [TIME]
 
     REAL     tests/test_shop.py::test_two
-             failed 12 of 12 attempts, including 4 new processes with other seeds
+             failed 20 of 20 attempts, including 8 new processes with other seeds
                tests/test_shop.py:3  AssertionError
                │ assert 2 == 3
                │  +  where 2 = price(2)

@@ -18,7 +18,7 @@ fn a_run_in_the_terminal() {
     6 tests, 1 real failure, 1 flaky, [TIME]
 
     REAL     tests/test_more.py::test_bad
-             failed 12 of 12 attempts, including 4 new processes with other seeds
+             failed 20 of 20 attempts, including 8 new processes with other seeds
                tests/test_more.py:2  AssertionError
                │ assert 1 == 2
              reproduce  python -m pytest tests/test_more.py::test_bad

@@ -10,7 +10,7 @@ use unflake_model::{EnvironmentId, Outcome, Purpose};
 use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
 /// New processes in which a test must fail with the same message before the failure is real.
-const SAME_FAILURE: usize = 4;
+const SAME_FAILURE: usize = 8;
 /// The same where its message differs between attempts, which suggests chance.
 const VARYING_FAILURE: usize = 10;
 /// The same, and for passes too, where every attempt had a process of its own.
@@ -40,7 +40,8 @@ pub(crate) struct NewProcesses {
 impl FailedTest {
     /// How many more new processes with other seeds it needs.
     pub(crate) fn other_seeds_needed(&self, circumstances: Circumstances) -> usize {
-        if self.never_excuse.is_some() {
+        let cannot_run = self.not_rerun.is_some() && self.other_seeds_requested > 0;
+        if self.never_excuse.is_some() || cannot_run {
             return 0;
         }
         let wanted = match self.pass() {

@@ -177,13 +177,13 @@ fn what_differs_within_a_process_is_random() {
 fn a_test_that_never_passes_is_real() {
     check(
         &[Failed],
-        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
-        "t real -: failed 12 of 12 attempts, including 4 new processes with other seeds",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×8"],
+        "t real -: failed 20 of 20 attempts, including 8 new processes with other seeds",
     );
     check(
         &[Error],
-        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
-        "t real -: had an error in set-up or tear-down in 12 of 12 attempts, including 4 new processes with other seeds",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×8"],
+        "t real -: had an error in set-up or tear-down in 20 of 20 attempts, including 8 new processes with other seeds",
     );
     check(
         &[TimedOut, Failed],
@@ -196,8 +196,8 @@ fn a_test_that_never_passes_is_real() {
 fn a_skipped_rerun_proves_nothing() {
     check(
         &[Failed, Skipped],
-        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×4"],
-        "t not-decided -: failed 1 of 8 attempts",
+        &["suite a t +1", "at-end t +0", "fresh t +0", "other-seeds t +1 ×8"],
+        "t not-decided -: failed 1 of 12 attempts",
     );
 }
 
@@ -238,8 +238,8 @@ fn an_error_in_a_shared_tear_down_is_never_excused() {
 fn the_number_of_attempts_is_configurable() {
     let rungs = Rungs { immediate: 2, at_end: 3, fresh: 2, ..Rungs::default() };
     let suite = ScriptedSuite::new(rungs, &[("t", &[Failed])]).run();
-    assert_eq!(suite.requested, ["suite t +2", "at-end t +2", "fresh t +0 ×2", "other-seeds t +1 ×4"]);
-    assert_eq!(suite.found(), ["t real -: failed 16 of 16 attempts, including 4 new processes with other seeds"]);
+    assert_eq!(suite.requested, ["suite t +2", "at-end t +2", "fresh t +0 ×2", "other-seeds t +1 ×8"]);
+    assert_eq!(suite.found(), ["t real -: failed 24 of 24 attempts, including 8 new processes with other seeds"]);
 
     let none = Rungs { immediate: 0, at_end: 0, fresh: 0, ..Rungs::default() };
     let suite = ScriptedSuite::new(none, &[("t", &[Failed])]).run();
@@ -299,7 +299,7 @@ fn an_impossible_attempt_is_reported() {
     let mut suite = ScriptedSuite::new(Rungs::default(), &[("t", &[Failed])]);
     suite.batch();
     suite.batch();
-    for sessions in [1, 2, 2] {
+    for sessions in [1, 2] {
         let requested = suite.ladder.next_sessions(Recordings::EMPTY);
         assert_eq!(requested.len(), sessions);
         for session in requested {
@@ -429,7 +429,7 @@ fn passes_are_confirmed_in_parallel_with_other_fresh_attempts() {
         suite.requested.clear();
     }
     let others = "other-seeds real +1 ×2";
-    let rest = ["fresh real +0, fresh once +1, fresh twice +1", "fresh twice +1", others, others];
+    let rest = ["fresh real +0, fresh once +1, fresh twice +1", "fresh twice +1", others, others, others, others];
     assert_eq!(batches, [&["suite once real twice +1", "at-end real +0"], &rest[..]].concat());
 }
 
