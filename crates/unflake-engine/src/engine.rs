@@ -23,6 +23,7 @@ use crate::runner_process::supervisor::Supervisor;
 use crate::session::queue::Sessions;
 use crate::stop::StopControl;
 use crate::suite::Suite;
+use crate::supervision::Supervision;
 use crate::worlds::Worlds;
 
 /// How long forks may take to exit before a session that is to run alone.
@@ -67,6 +68,7 @@ pub struct Engine {
     pub(crate) assertions: AssertionFilter,
     pub(crate) worlds: Worlds,
     pub(crate) stop: StopControl,
+    pub(crate) supervision: Supervision,
     /// Events of this turn that have not been emitted.
     pub(crate) events: Vec<Event>,
     /// The supervisor of a runner that has exited. It removes the run directory if this process is
@@ -94,6 +96,7 @@ impl Engine {
             assertions: AssertionFilter::default(),
             worlds: Worlds::default(),
             stop: StopControl::default(),
+            supervision: Supervision::default(),
             events: Vec::new(),
             last_supervisor: None,
         })
@@ -127,9 +130,9 @@ impl Engine {
         self.stop.is_interrupted()
     }
 
-    /// Whether sessions were cut short because the time budget was exhausted.
-    pub fn is_budget_exhausted(&self) -> bool {
-        self.stop.is_exhausted()
+    /// Whether nothing more runs: it was interrupted, its time budget is exhausted, or it failed.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.reason().is_some()
     }
 
     /// Starts the user's command and waits for its tests. False when it cannot run any; the emitted
@@ -150,7 +153,7 @@ impl Engine {
         };
         self.suite.set_live(Some(id));
         let listing = loop {
-            match self.environments.get(id) {
+            match self.suite.live().and_then(|id| self.environments.get(id)) {
                 Some(environment) if environment.phase == EnvironmentPhase::Starting => {}
                 Some(environment) if environment.phase == EnvironmentPhase::Ready => {
                     break environment.listing.clone();
@@ -163,8 +166,8 @@ impl Engine {
             self.turn(sink);
         };
         if !self.launch().suite && !listing.isolated {
+            self.fork_server.adopt(self.suite.live());
             self.suite.set_live(None);
-            self.fork_server.adopt(id);
         }
         self.events.push(self.suite.listed(listing));
         self.emit(sink);

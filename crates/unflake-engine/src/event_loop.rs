@@ -18,6 +18,7 @@ use crate::environment::{Environment, EnvironmentPhase, Role};
 use crate::fork_tree::path::StateKey;
 use crate::input::{BATCH_DELAY, EngineInput};
 use crate::process_exit::{read_stacks, timeout_failure};
+use crate::runner_process::supervisor::RunnerEnd;
 use crate::session::active::{ActiveSession, RunningAttempt, TestProcess};
 
 /// The sink is called this often, so that the display stays current.
@@ -58,7 +59,7 @@ impl Engine {
                     environment.defer(input);
                 }
             }
-            EngineInput::ProcessExited { environment, exit } => self.on_process_exited(environment, exit),
+            EngineInput::ProcessExited { environment, end } => self.on_process_exited(environment, end),
             EngineInput::World { number, report } => self.on_world_report(number, report),
             EngineInput::Interrupt => self.on_interrupt(),
         }
@@ -116,17 +117,20 @@ impl Engine {
         }
     }
 
-    fn on_process_exited(&mut self, id: u32, exit: Result<Death, String>) {
+    fn on_process_exited(&mut self, id: u32, end: RunnerEnd) {
         let Some(environment) = self.environments.get_mut(id) else { return };
-        if exit.is_err() {
-            environment.disconnected_at = Some(Instant::now());
-        }
-        environment.exited = Some((*exit.as_ref().unwrap_or(&Death::Unknown), Instant::now()));
-        if let Err(why) = exit
-            && environment.role == Role::Suite
-        {
-            let program = self.starter.launch().command.first().cloned().unwrap_or_default();
-            self.report_start_failure(&format!("`{program}` could not be started: {why}"), "");
+        let now = Instant::now();
+        match end {
+            RunnerEnd::Exited(death) => environment.exited = Some((death, now)),
+            RunnerEnd::NotStarted(why) => {
+                environment.disconnected_at = Some(now);
+                environment.exited = Some((Death::Unknown, now));
+                if environment.role == Role::Suite {
+                    let program = self.starter.launch().command.first().cloned().unwrap_or_default();
+                    self.report_start_failure(&format!("`{program}` could not be started: {why}"), "");
+                }
+            }
+            RunnerEnd::Unsupervised => self.on_supervisor_killed(id),
         }
     }
 

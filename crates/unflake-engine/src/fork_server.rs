@@ -34,9 +34,14 @@ impl ForkServer {
     }
 
     /// The process that listed the tests becomes the fork server.
-    pub(crate) fn adopt(&mut self, id: u32) {
+    pub(crate) fn adopt(&mut self, id: Option<u32>) {
         debug!(environment = id, "the listing process becomes the fork server");
-        self.id = Some(id);
+        self.id = id;
+    }
+
+    /// The process was killed. The next session that needs a fork server starts another.
+    pub(crate) fn forget(&mut self, id: u32) {
+        self.id = self.id.filter(|server| *server != id);
     }
 
     /// From now on fresh environments are new processes.
@@ -91,7 +96,7 @@ impl Engine {
         if environment.listing.has_all(work.remaining()) {
             return Some(id);
         }
-        if runner.is_some_and(|runner| runner.is_narrowed) {
+        if runner.is_some_and(|runner| runner.only.is_some()) {
             // It was started for other sessions, or collecting only some files does not yield these
             // tests. Compared sessions come in many calls: one complete fork server is cheaper than
             // one per call.

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use unflake_model::Death;
 use unflake_protocol::{AgentMessage, Hello, Line, LineError, LineReader};
 
+use crate::runner_process::supervisor::RunnerEnd;
 use crate::worlds::WorldReport;
 
 /// One entry of the queue.
@@ -35,10 +35,10 @@ pub(crate) enum EngineInput {
         environment: u32,
         connection: u64,
     },
-    /// A runner process has exited, or could not be started.
+    /// A runner process has ended, or could not be started.
     ProcessExited {
         environment: u32,
-        exit: Result<Death, String>,
+        end: RunnerEnd,
     },
     Interrupt,
     /// A report of the engine of another world.

@@ -21,6 +21,7 @@ mod session;
 mod state_probe;
 mod stop;
 mod suite;
+mod supervision;
 mod timeouts;
 mod worlds;
 

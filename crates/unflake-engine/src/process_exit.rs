@@ -24,7 +24,7 @@ impl Engine {
         self.fork_tree.forget(id);
         let Some(environment) = self.environments.remove(id) else { return };
         let has_listed = !environment.listing.tests.is_empty();
-        let was_narrowed = environment.runner.as_ref().is_some_and(|runner| runner.is_narrowed);
+        let was_narrowed = environment.runner.as_ref().is_some_and(|runner| runner.only.is_some());
         let output = environment.runner.map(|runner| {
             // Until the run directory is removed, a supervisor has to be there to do so if this
             // process is killed.

@@ -16,6 +16,8 @@ pub(crate) struct StopControl {
     /// When the budget is exhausted. Set when the first session starts.
     deadline: Option<Instant>,
     is_exhausted: bool,
+    /// Why the engine cannot continue.
+    failure: Option<&'static str>,
 }
 
 impl StopControl {
@@ -39,8 +41,9 @@ impl StopControl {
         is_new
     }
 
-    pub(crate) fn is_exhausted(&self) -> bool {
-        self.is_exhausted
+    /// The engine cannot continue, for this reason.
+    pub(crate) fn fail(&mut self, why: &'static str) {
+        self.failure = Some(why);
     }
 
     pub(crate) fn interrupt(&mut self) {
@@ -73,7 +76,7 @@ impl StopControl {
         match () {
             () if self.is_interrupted() => Some(INTERRUPTED),
             () if self.is_exhausted => Some(BUDGET_EXHAUSTED),
-            () => None,
+            () => self.failure,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::environment::{Environment, EnvironmentPhase, Role};
 use crate::fork_tree::path::StateKey;
 use crate::process_exit::read_stacks;
-use crate::runner_process::supervisor::is_alive;
+use crate::runner_process::process_table::is_alive;
 use crate::session::active::{ActiveSession, Overdue};
 
 /// How long a process may take to write its stacks.
@@ -50,6 +50,7 @@ impl Engine {
         self.check_forks(now);
         self.check_queries(now);
         self.check_exits(now);
+        self.continue_stopped_supervisors(now);
         if self.stop.is_grace_over(now) {
             self.environments.kill_all();
         }

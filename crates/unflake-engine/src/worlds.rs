@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use tracing::{debug, debug_span};
-use unflake_model::{Event, Factor, FactorEffect, Isolation, Placement, Session};
+use unflake_model::{Event, Factor, FactorEffect, Isolation, Placement, ProblemKind, Session};
 use unflake_worlds::World;
 
 use crate::engine::{Engine, Interrupter};
@@ -330,7 +330,11 @@ fn open(
     }
 }
 
-/// Environments, listings, problems and notes of another world are not part of the run.
+/// Environments, listings, problems and notes of another world are not part of the run, but lost
+/// results are.
 fn is_of_session(event: &Event) -> bool {
-    !matches!(event, Event::EnvironmentStarted(_) | Event::TestsListed { .. } | Event::Problem(_) | Event::Note(_))
+    match event {
+        Event::Problem(problem) => problem.kind == ProblemKind::Protocol,
+        _ => !matches!(event, Event::EnvironmentStarted(_) | Event::TestsListed { .. } | Event::Note(_)),
+    }
 }

@@ -168,7 +168,7 @@ impl<'a> RunLoop<'a> {
             if engine.launch().filter {
                 self.start_assertions(&mut engine);
             }
-            while !engine.was_interrupted() && !engine.is_budget_exhausted() && self.run_batch(&mut engine) {}
+            while !engine.is_stopped() && self.run_batch(&mut engine) {}
         }
         self.gathered.root = engine.root().map(Path::to_owned);
         self.conclude(settings);

@@ -21,6 +21,7 @@ mod pytest;
 mod quarantine;
 mod replay;
 mod stress;
+mod supervisor;
 mod terminal;
 mod trace;
 mod under;

@@ -35,8 +35,8 @@ pub(crate) struct RunnerStarter {
 pub(crate) struct RunnerProcess {
     pub(crate) supervisor: Supervisor,
     pub(crate) output: RunnerOutput,
-    /// It collects only some of the files.
-    pub(crate) is_narrowed: bool,
+    /// The files that it collects. None: all.
+    pub(crate) only: Option<Vec<String>>,
     /// Whether and how finely it records what attempts depend on.
     pub(crate) depends: Option<Granularity>,
 }
@@ -90,7 +90,7 @@ impl RunnerStarter {
     ) -> io::Result<RunnerProcess> {
         debug!(environment = id, ?role, only = only.as_ref().map(Vec::len), ?depends, "starting a runner process");
         let run_dir = self.run_dir.path();
-        let only = match &only {
+        let only_file = match &only {
             Some(files) => {
                 let path = run_dir.join(format!("only-{id}"));
                 std::fs::write(&path, serde_json::to_vec(files)?)?;
@@ -105,7 +105,7 @@ impl RunnerStarter {
             environment: id,
             reports: role == Role::Suite && self.launch.suite,
             output_limit: self.launch.output_limit,
-            only: only.as_deref(),
+            only: only_file.as_deref(),
             traced: self.launch.traced,
             layers: &self.launch.layers,
             filter: self.launch.filter,
@@ -135,8 +135,8 @@ impl RunnerStarter {
             &variables,
             world.as_ref(),
             (pipe.try_clone()?, pipe),
-            move |exit| drop(inputs.send(EngineInput::ProcessExited { environment: id, exit })),
+            move |end| drop(inputs.send(EngineInput::ProcessExited { environment: id, end })),
         )?;
-        Ok(RunnerProcess { supervisor, output, is_narrowed: only.is_some(), depends })
+        Ok(RunnerProcess { supervisor, output, only, depends })
     }
 }

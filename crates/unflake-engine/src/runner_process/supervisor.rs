@@ -4,20 +4,25 @@
 //! processes that tests orphan (on Linux), reports how the runner exited, and when unflake goes
 //! away for whatever reason (killed, crashed) it kills every process below it, restores project
 //! files and removes the run's temporary directory.
+//!
+//! unflake in turn watches the supervisors: it continues one that is stopped, and when one is
+//! killed it adopts and kills the processes below it.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgid, getpgrp};
 use tracing::debug;
 use unflake_model::Death;
 use unflake_worlds::SpawnSpec;
@@ -25,7 +30,29 @@ use unflake_worlds::SpawnSpec;
 use crate::launch::Launch;
 use crate::project_files::crash_recovery;
 use crate::project_files::isolation::COPIES_DIR;
+use crate::runner_process::process_table::{children_by_parent, descendants, process_state};
 use crate::runner_process::run_dir;
+
+/// How long a supervisor may take to exit.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The supervisors that this process has started. All its other children in other process groups
+/// were adopted from a supervisor that was killed.
+static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn started() -> MutexGuard<'static, BTreeSet<u32>> {
+    STARTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// How a runner process ended, as far as its supervisor reports it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RunnerEnd {
+    Exited(Death),
+    /// It could not be started, for this reason.
+    NotStarted(String),
+    /// Its supervisor died first.
+    Unsupervised,
+}
 
 /// unflake's end of the connection to a supervisor. On drop the supervisor kills what is left of
 /// its runner and exits.
@@ -44,14 +71,16 @@ impl Supervisor {
         variables: &[(String, String)],
         world: Option<&SpawnSpec>,
         (stdout, stderr): (impl Into<Stdio>, impl Into<Stdio>),
-        on_exit: impl FnOnce(Result<Death, String>) + Send + 'static,
+        on_exit: impl FnOnce(RunnerEnd) + Send + 'static,
     ) -> io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
         let mut supervisor = Command::new(&launch.supervisor[0]);
         if let Some(directory) = &launch.directory {
             supervisor.current_dir(directory);
         }
-        let child = supervisor
+        #[cfg(target_os = "linux")]
+        let _ = nix::sys::prctl::set_child_subreaper(true);
+        supervisor
             .args(&launch.supervisor[1..])
             .arg(run_dir)
             .arg(world.map_or(String::new(), |world| serde_json::to_string(world).expect("a spawn spec is JSON")))
@@ -62,8 +91,11 @@ impl Supervisor {
             .stdout(stdout)
             .stderr(stderr)
             // Only unflake itself handles Ctrl-C in the terminal.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut started = started();
+        let child = supervisor.spawn()?;
+        started.insert(child.id());
+        drop(started);
         debug!(pid = child.id(), ?command, "supervisor started");
         let answers = BufReader::new(line.try_clone()?);
         thread::spawn(move || on_exit(read_exit(answers)));
@@ -79,25 +111,61 @@ impl Supervisor {
     pub(crate) fn kill(&mut self) {
         let _ = self.line.write_all(b"kill\n");
     }
+
+    /// Continues the supervisor if it is stopped. It takes no orders and reports nothing then.
+    pub(crate) fn continue_if_stopped(&self) {
+        if process_state(self.child.id() as i32).is_some_and(|state| state.is_stopped) {
+            debug!(pid = self.child.id(), "continuing a supervisor that was stopped");
+            let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGCONT);
+        }
+    }
+
+    /// Ends the supervisor and everything that was below it, whatever state it is in.
+    pub(crate) fn destroy(&mut self) {
+        let _ = self.child.kill();
+        // Its children have a new parent only when it has exited.
+        let _ = self.child.wait();
+        kill_adopted();
+    }
+
+    /// Whether the supervisor has exited within [`GRACE`].
+    fn has_exited_in_time(&mut self) -> bool {
+        let mut rest = [0; 64];
+        let _ = self.line.set_read_timeout(Some(GRACE));
+        loop {
+            match self.line.read(&mut rest) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+            }
+        }
+    }
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
         let _ = self.line.write_all(b"leave\n");
-        let _ = self.line.shutdown(std::net::Shutdown::Both);
+        let _ = self.line.shutdown(std::net::Shutdown::Write);
+        self.continue_if_stopped();
+        if !self.has_exited_in_time() {
+            debug!(pid = self.child.id(), "the supervisor does not exit, and is killed");
+            self.destroy();
+        }
         let status = self.child.wait();
+        started().remove(&self.child.id());
         debug!(pid = self.child.id(), ?status, "supervisor exited");
     }
 }
 
 /// The supervisor's last line: `exit 1`, `signal 11`, or `cannot start: …`.
-fn read_exit(answers: impl BufRead) -> Result<Death, String> {
-    let Some(Ok(line)) = answers.lines().next() else { return Ok(Death::Unknown) };
+fn read_exit(answers: impl BufRead) -> RunnerEnd {
+    let Some(Ok(line)) = answers.lines().next() else { return RunnerEnd::Unsupervised };
     if let Some(why) = line.strip_prefix("cannot start: ") {
-        return Err(why.to_owned());
+        return RunnerEnd::NotStarted(why.to_owned());
     }
     let number = |word: &str| line.strip_prefix(word).and_then(|rest| rest.trim().parse().ok());
-    Ok(match (number("exit"), number("signal")) {
+    RunnerEnd::Exited(match (number("exit"), number("signal")) {
         (Some(code), _) => Death::Exit(code),
         (_, Some(signal)) => Death::Signal(signal),
         _ => Death::Unknown,
@@ -138,6 +206,7 @@ pub fn supervise(arguments: &[String]) -> ExitCode {
                     "interrupt" => drop(killpg(runner, Signal::SIGINT)),
                     "leave" => {
                         kill_descendants();
+                        reap_children();
                         std::process::exit(0);
                     }
                     _ => kill_descendants(),
@@ -190,60 +259,56 @@ fn kill_descendants() {
         for pid in below {
             let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
         }
-        thread::sleep(std::time::Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Reaps children that have exited: unflake would have to do so otherwise.
+fn reap_children() {
+    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
+}
+
+/// Kills every process that this one has adopted since a supervisor died, in rounds, with
+/// everything below.
+fn kill_adopted() {
+    let started = started();
+    let myself = std::process::id() as i32;
+    for _ in 0..100 {
+        let adopted = adopted(myself, &started);
+        if adopted.is_empty() {
+            return;
+        }
+        debug!(?adopted, "killing the processes of a supervisor that died");
+        for pid in adopted.iter().flat_map(|pid| descendants(*pid)).chain(adopted.iter().copied()) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        for pid in adopted {
+            let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The children of this process that it has not started itself. Other commands that it runs are in
+/// its own process group.
+fn adopted(myself: i32, started: &BTreeSet<u32>) -> Vec<i32> {
+    let is_adopted = |pid: &i32| {
+        let is_foreign = getpgid(Some(Pid::from_raw(*pid))).is_ok_and(|group| group != getpgrp());
+        is_foreign && !started.contains(&(*pid as u32))
+    };
+    children_by_parent().remove(&myself).unwrap_or_default().into_iter().filter(is_adopted).collect()
 }
 
 /// Whether this process has no children. Much cheaper than a scan of all processes.
 fn is_childless() -> bool {
     #[cfg(target_os = "linux")]
     return {
-        use nix::sys::wait::{Id, WaitPidFlag, waitid};
+        use nix::sys::wait::{Id, waitid};
         let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         waitid(Id::All, peek) == Err(nix::errno::Errno::ECHILD)
     };
     #[cfg(not(target_os = "linux"))]
     false
-}
-
-/// The living processes below `ancestor`, from /proc. None on systems without /proc.
-fn descendants(ancestor: i32) -> Vec<i32> {
-    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        if let Some((true, parent)) = liveness_and_parent(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let mut found = Vec::new();
-    let mut pending = vec![ancestor];
-    while let Some(pid) = pending.pop() {
-        for child in children.remove(&pid).unwrap_or_default() {
-            found.push(child);
-            pending.push(child);
-        }
-    }
-    found
-}
-
-/// Whether a process exists and is not a zombie.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    match liveness_and_parent(pid as i32) {
-        Some((alive, _)) => alive,
-        None if cfg!(target_os = "linux") => false,
-        None => kill(Pid::from_raw(pid as i32), None).is_ok(),
-    }
-}
-
-/// Whether a process is alive, and its parent. A process whose main thread has exited looks like a
-/// zombie while other threads live, and keeps its children until those have exited, too.
-fn liveness_and_parent(pid: i32) -> Option<(bool, i32)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may contain anything, including brackets and spaces.
-    let after_name: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-    let threads: u32 = after_name.get(17)?.parse().ok()?;
-    let alive = !matches!(*after_name.first()?, "Z" | "X") || threads > 1;
-    Some((alive, after_name.get(1)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -252,43 +317,10 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_supervisor_is_parsed() {
-        assert_eq!(read_exit(&b"exit 3\n"[..]), Ok(Death::Exit(3)));
-        assert_eq!(read_exit(&b"signal 11\n"[..]), Ok(Death::Signal(11)));
-        assert_eq!(read_exit(&b""[..]), Ok(Death::Unknown));
-        assert_eq!(read_exit(&b"cannot start: no such file\n"[..]), Err("no such file".to_owned()));
-    }
-
-    #[test]
-    fn this_process_is_alive_and_a_child_of_its_parent() {
-        assert!(is_alive(std::process::id()));
-        assert!(!is_alive(0x3fff_fff0));
-        let parent = nix::unistd::getppid().as_raw();
-        assert!(descendants(parent).contains(&(std::process::id() as i32)));
-    }
-
-    /// A process that is taken for dead would leave its child behind.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_process_whose_main_thread_exited_is_alive() {
-        let script = "import ctypes, subprocess, threading, time\n\
-                      threading.Thread(target=time.sleep, args=(100,)).start()\n\
-                      print(subprocess.Popen(['sleep', '100']).pid, flush=True)\n\
-                      ctypes.CDLL(None).pthread_exit(None)";
-        let mut process = Command::new("python3").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let child: i32 = line.trim().parse().unwrap();
-        let main_thread = || fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap();
-        while !main_thread().contains(") Z ") {
-            thread::sleep(std::time::Duration::from_millis(5));
-        }
-        let found = descendants(std::process::id() as i32);
-        let alive = is_alive(process.id());
-        let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
-        let pid = process.id() as i32;
-        process.kill().unwrap();
-        process.wait().unwrap();
-        assert!(alive && found.contains(&pid) && found.contains(&child), "{found:?}");
-        assert!(!is_alive(pid as u32));
+        assert_eq!(read_exit(&b"exit 3\n"[..]), RunnerEnd::Exited(Death::Exit(3)));
+        assert_eq!(read_exit(&b"signal 11\n"[..]), RunnerEnd::Exited(Death::Signal(11)));
+        assert_eq!(read_exit(&b"gone\n"[..]), RunnerEnd::Exited(Death::Unknown));
+        assert_eq!(read_exit(&b""[..]), RunnerEnd::Unsupervised);
+        assert_eq!(read_exit(&b"cannot start: no such file\n"[..]), RunnerEnd::NotStarted("no such file".to_owned()));
     }
 }
