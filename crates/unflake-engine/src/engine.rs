@@ -130,6 +130,11 @@ impl Engine {
         self.stop.is_interrupted()
     }
 
+    /// Whether sessions were cut short because the time budget was exhausted.
+    pub fn is_budget_exhausted(&self) -> bool {
+        self.stop.is_exhausted()
+    }
+
     /// Whether nothing more runs: it was interrupted, its time budget is exhausted, or it failed.
     pub fn is_stopped(&self) -> bool {
         self.stop.reason().is_some()
@@ -213,10 +218,12 @@ impl Engine {
     pub fn close(mut self, failed: u32, sink: EventSink<'_>) -> RunnerExit {
         debug!(failed, "closing");
         self.worlds.close();
+        let reports = self.launch().suite;
         for environment in self.environments.iter_mut() {
             let failed = (environment.role == Role::Suite).then_some(failed);
+            let is_awaited = environment.role == Role::Suite && reports && !self.stop.is_forced();
             environment.phase = EnvironmentPhase::Ending;
-            match self.stop.is_forced() {
+            match self.stop.reason().is_some() && !is_awaited {
                 true => environment.kill(),
                 false => environment.order_or_kill(&Order::End { failed }),
             }
@@ -236,8 +243,8 @@ impl Engine {
     /// Kills environments that were ordered to exit and do not. A helper has nothing more to do;
     /// the user's runner may write reports, and has as much time for that as for one attempt.
     fn kill_slow(&mut self, ordered: Instant) {
-        let timeout = self.launch().timeout;
-        let limit = |role| if role == Role::Suite { timeout } else { Some(HELPER_EXIT) };
+        let (timeout, reports) = (self.launch().timeout, self.launch().suite);
+        let limit = |role| if role == Role::Suite && reports { timeout } else { Some(HELPER_EXIT) };
         let is_slow = |environment: &&mut Environment| {
             environment.phase == EnvironmentPhase::Ending
                 && limit(environment.role).is_some_and(|limit| ordered.elapsed() > limit)
@@ -246,7 +253,7 @@ impl Engine {
             // Killed once; a later turn handles its exit.
             environment.phase = EnvironmentPhase::Ready;
             environment.kill();
-            if environment.role == Role::Suite {
+            if environment.role == Role::Suite && reports {
                 let text = "the runner did not end after its last test within the time limit, and was ended".to_owned();
                 self.events.push(Event::Problem(Problem { kind: ProblemKind::Internal, place: None, text }));
             }

@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct StopControl {
     interrupts: u32,
     interrupted_at: Option<Instant>,
-    /// When the budget is exhausted. Set when the first session starts.
+    /// When the budget is exhausted. Set when the first session starts, or before.
     deadline: Option<Instant>,
     is_exhausted: bool,
     /// Why the engine cannot continue.
@@ -39,6 +39,10 @@ impl StopControl {
             self.is_exhausted = true;
         }
         is_new
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     /// The engine cannot continue, for this reason.

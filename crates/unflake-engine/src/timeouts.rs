@@ -185,14 +185,15 @@ impl Engine {
         }
     }
 
-    /// When the budget is exhausted, running sessions end with their environments.
+    /// When the budget is exhausted, running sessions end with their environments, and those that
+    /// have not listed their tests end too.
     fn check_budget(&mut self, now: Instant) {
         if self.stop.exhaust(now) {
-            for id in self.sessions.running().filter_map(|placed| placed.environment) {
-                if let Some(environment) = self.environments.get_mut(id) {
-                    environment.kill();
-                }
-            }
+            let busy: Vec<u32> = self.sessions.running().filter_map(|placed| placed.environment).collect();
+            let is_late = |one: &&mut Environment| {
+                one.role != Role::Suite || one.phase == EnvironmentPhase::Starting || busy.contains(&one.id)
+            };
+            self.environments.iter_mut().filter(is_late).for_each(Environment::kill);
         }
     }
 }

@@ -303,6 +303,7 @@ fn open(
         return Err(format!("cannot change {name}: the agent of unflake is loaded through it"));
     }
     started(engine.interrupter());
+    engine.stop.start_budget(engine.launch().time);
     engine.environments.number_from(number.saturating_mul(IDS_PER_WORLD));
     engine.starter.enter(world, shared);
     let mut problem = None;

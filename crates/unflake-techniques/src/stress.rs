@@ -3,8 +3,11 @@
 //!
 //! Copies contend for everything a test shares with other processes (ports, files, the clock, the
 //! CPU), and more of them run than there are cores. Each copy has a fresh environment, so that
-//! nothing else differs between attempts. A test that has failed is not run again; the others
-//! continue.
+//! nothing else differs between attempts. A test that has failed is not run again once it has also
+//! passed or failed often enough; the others continue.
+//!
+//! Every test runs once before any runs beside its copies, and from then on those come first that
+//! have taken the least time. So a short budget reaches all tests, wherever they are in the suite.
 
 use std::collections::HashMap;
 
@@ -43,6 +46,8 @@ struct StressedTest {
     attempts: u32,
     passed: u32,
     failed: u32,
+    /// Time that its attempts took.
+    seconds: f64,
     /// Number and outcome of the first failing attempt.
     first_failure: Option<(u32, Outcome)>,
     /// Why it cannot run at all.
@@ -59,6 +64,7 @@ impl Stress {
         let Some(test) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
         test.attempts += 1;
         test.passed += u32::from(attempt.outcome.is_pass());
+        test.seconds += attempt.seconds;
         if attempt.outcome.is_failure() {
             test.failed += 1;
             test.first_failure.get_or_insert((test.attempts, attempt.outcome));
@@ -70,11 +76,13 @@ impl Stress {
     fn copies_to_run(&self, test: &StressedTest) -> u32 {
         // A test that is skipped once is skipped always.
         let is_skipped = test.attempts > 0 && test.passed + test.failed == 0;
-        if test.failed > 0 || test.left.is_some() || is_skipped {
+        let is_decided = test.failed > 0 && (test.passed > 0 || test.attempts > 1 || test.has_crashed());
+        if is_decided || test.left.is_some() || is_skipped {
             return 0;
         }
         let left = self.config.times.map_or(u32::MAX, |times| times.saturating_sub(test.attempts));
-        self.config.copies.max(1).min(left)
+        let copies = if test.attempts == 0 { 1 } else { self.config.copies.max(1) };
+        copies.min(left)
     }
 }
 
@@ -89,6 +97,7 @@ impl Technique for Stress {
                         attempts: 0,
                         passed: 0,
                         failed: 0,
+                        seconds: 0.0,
                         first_failure: None,
                         left: None,
                     });
@@ -111,7 +120,9 @@ impl Technique for Stress {
             return Vec::new();
         }
         let mut sessions = Vec::new();
-        for at in 0..self.tests.len() {
+        let mut cheapest_first: Vec<usize> = (0..self.tests.len()).collect();
+        cheapest_first.sort_by(|one, other| self.tests[*one].seconds.total_cmp(&self.tests[*other].seconds));
+        for at in cheapest_first {
             for _ in 0..self.copies_to_run(&self.tests[at]) {
                 // Session 0 is the suite, which does not run here.
                 self.requested += 1;
@@ -136,10 +147,18 @@ impl Technique for Stress {
 }
 
 impl StressedTest {
+    fn has_crashed(&self) -> bool {
+        matches!(self.first_failure, Some((_, Outcome::Crashed(_))))
+    }
+
     fn finding(&self) -> Option<Finding> {
         let (which, outcome) = self.first_failure?;
-        let flaky = self.passed > 0 && !matches!(outcome, Outcome::Crashed(_));
-        let kind = if flaky { VerdictKind::FlakyIndependent } else { VerdictKind::Real };
+        let kind = match (self.passed, self.attempts) {
+            _ if self.has_crashed() => VerdictKind::Real,
+            (0, 1) => VerdictKind::NotDecided,
+            (0, _) => VerdictKind::Real,
+            _ => VerdictKind::FlakyIndependent,
+        };
         let how = match outcome {
             Outcome::Crashed(death) => format!("crashed ({death})"),
             Outcome::TimedOut => "timed out".to_owned(),
@@ -202,10 +221,10 @@ mod tests {
             ("a", 2) => Outcome::Failed,
             _ => Outcome::Passed,
         });
-        assert_eq!(rounds, ["a a a b b b", "b b b", "b b b", "b b b", "b b b"]);
+        assert_eq!(rounds, ["a b", "a a a b b b", "b b b", "b b b", "b b b"]);
         let findings = stress.findings(Recordings::EMPTY);
         assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].sentence, "random: failed in 1 of 3 runs under stress, first in run 2");
+        assert_eq!(findings[0].sentence, "random: failed in 1 of 4 runs under stress, first in run 2");
         assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::FlakyIndependent);
     }
 
@@ -214,14 +233,39 @@ mod tests {
         let mut stress = stress(&["a"], 60.0, None);
         run_stress(&mut stress, |_, _| Outcome::Failed);
         assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
-        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed in 3 of 3 runs under stress");
+        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed in 4 of 4 runs under stress");
+    }
+
+    #[test]
+    fn one_failure_decides_nothing() {
+        let mut stress = stress(&["a"], 60.0, Some(1));
+        run_stress(&mut stress, |_, _| Outcome::Failed);
+        let findings = stress.findings(Recordings::EMPTY);
+        assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::NotDecided);
+        assert_eq!(findings[0].sentence, "failed in its only run");
+    }
+
+    #[test]
+    fn every_test_runs_once_first_and_then_the_cheapest_come_first() {
+        let mut stress = stress(&["slow", "quick", "medium"], 60.0, None);
+        let names = |stress: &mut Stress| {
+            let sessions = stress.next_sessions(Recordings::EMPTY);
+            sessions.iter().map(|session| session.tests[0].to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let sessions = stress.next_sessions(Recordings::EMPTY);
+        assert_eq!(sessions.len(), 3);
+        for (session, seconds) in sessions.iter().zip([9.0, 1.0, 4.0]) {
+            let attempt = Attempt { seconds, ..attempt(session, &session.tests[0], Outcome::Passed) };
+            stress.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
+        }
+        assert_eq!(names(&mut stress), "quick quick quick medium medium medium slow slow slow");
     }
 
     #[test]
     fn the_repetition_limit_holds_and_skipped_tests_are_not_repeated() {
         let mut stress = stress(&["a", "s"], 60.0, Some(4));
         let rounds = run_stress(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
-        assert_eq!(rounds, ["a a a s s s", "a"]);
+        assert_eq!(rounds, ["a s", "a a a"]);
         assert!(stress.findings(Recordings::EMPTY).is_empty());
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Gathered {
     /// Quarantine entries and their standing.
     pub(crate) apart: Vec<QuarantineResult>,
     pub(crate) totals: Totals,
+    /// Sessions were cut short because the time budget was exhausted.
+    pub(crate) budget_exhausted: bool,
     pub(crate) listed: bool,
     /// Whether tests run in their own processes.
     pub(crate) isolated: bool,
@@ -171,6 +173,7 @@ impl<'a> RunLoop<'a> {
             while !engine.is_stopped() && self.run_batch(&mut engine) {}
         }
         self.gathered.root = engine.root().map(Path::to_owned);
+        self.gathered.budget_exhausted = engine.is_budget_exhausted();
         self.conclude(settings);
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| self.now() - ended);
         let interrupted = engine.was_interrupted();

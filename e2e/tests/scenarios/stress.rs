@@ -67,8 +67,8 @@ fn a_stress_run_without_findings_succeeds_at_its_time_limit() {
 #[test]
 fn a_search_ends_at_its_budget_without_conclusions_from_partial_sessions() {
     let sandbox =
-        Sandbox::with_tests("import time\ndef test_ever():\n    time.sleep(600)\ndef test_at_once():\n    pass\n");
-    for search in ["order", "nio"] {
+        Sandbox::with_tests("import time\ndef test_ever():\n    time.sleep(6000)\ndef test_at_once():\n    pass\n");
+    for search in ["order", "nio", "stress"] {
         let result = sandbox
             .unflake([search, "--for", "1"])
             .json()
@@ -77,5 +77,22 @@ fn a_search_ends_at_its_budget_without_conclusions_from_partial_sessions() {
             .expect_exit(0);
         assert_eq!(result.list("findings"), [] as [serde_json::Value; 0]);
         assert!(result.list("attempts").iter().all(|attempt| attempt["test"] == "test_it.py::test_at_once"));
+    }
+}
+
+/// Each would take hours if it waited for what runs at the end of its budget.
+#[test]
+fn no_command_waits_for_what_runs_at_the_end_of_its_budget() {
+    let sandbox = Sandbox::with_tests(
+        "import atexit, os, signal, time\n\
+         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+         atexit.register(time.sleep, 6000)\n\
+         if os.path.exists('slow'): time.sleep(6000)\n\
+         def test_ever():\n    open('slow', 'w').close()\n    time.sleep(6000)\n",
+    );
+    for command in ["locate test_ever", "factors test_ever", "measure"] {
+        let _ = std::fs::remove_file(sandbox.project().join("slow"));
+        let run = sandbox.unflake(command.split(' ')).args(["--for", "1", "--", "python", "-m", "pytest"]);
+        run.finish().expect_exit(3);
     }
 }

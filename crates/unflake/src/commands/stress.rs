@@ -27,7 +27,7 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
     let quarantine = Quarantine::of(&context.here)?;
     // The user looks for failures: each flaky one counts.
     let gates = |record: &Gathered, finding: &Finding| {
-        (finding.is_real() || finding.is_flaky()) && !quarantine.excuses(record, finding)
+        (finding.is_real() || finding.is_flaky() || finding.is_undecided()) && !quarantine.excuses(record, finding)
     };
     let mut launch = launch(settings);
     if settings.jobs.from == SettingSource::Default {
@@ -35,6 +35,7 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
     }
     let jobs = launch.jobs;
     let seconds = settings::time(args.time.as_deref(), TIME)?;
+    launch.time = settings::engine_limit(seconds);
     let mut stress = Stress::new(StressConfig {
         seconds,
         times: args.max_runs,

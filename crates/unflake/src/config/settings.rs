@@ -381,10 +381,11 @@ pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, Comman
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
-/// The time after which the engine cuts sessions short. Techniques stop asking at the end of the
-/// budget; what runs then gets a little longer.
+/// The time after which the engine cuts sessions short, from the first one on: building and
+/// collecting tests do not count. Techniques stop asking at the end of the budget; what runs then
+/// gets a little longer.
 pub(crate) fn engine_limit(seconds: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(seconds + 3.0).ok()
+    Duration::try_from_secs_f64(seconds + 2.0).ok()
 }
 
 pub(crate) fn duration(text: &str) -> Result<Option<Duration>, String> {

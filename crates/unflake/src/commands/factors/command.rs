@@ -174,6 +174,9 @@ fn conclude(gathered: &Gathered, baseline_error: Option<String>, name: &str) -> 
         return conclusion;
     }
     let Some(first) = gathered.findings.first().and_then(influence) else {
+        if gathered.budget_exhausted {
+            return Exit::Incomplete.because("budget exhausted before the baseline was run (--for)");
+        }
         let why = baseline_error.unwrap_or_else(|| "the test was skipped, or the budget is exhausted".to_owned());
         return Exit::Runner.because(format!("the baseline could not be run: {why}"));
     };
