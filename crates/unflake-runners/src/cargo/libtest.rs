@@ -304,7 +304,10 @@ pub(crate) fn parse_args(arguments: &[String]) -> Result<HarnessArgs, String> {
             }
             "--exact" => parse_args.choosing.push(word.clone()),
             "--nocapture" | "--no-capture" | "--show-output" | "--quiet" | "-q" | "--test" | "--report-time"
-            | "--ensure-time" | "--fail-fast" => {}
+            | "--ensure-time" => {}
+            "--fail-fast" => {
+                return Err("--fail-fast is not supported: unflake runs all tests; leave it out".to_owned());
+            }
             "--format" | "--color" | "--logfile" | "-Z" => drop(value()),
             "--list" | "--bench" | "--help" | "-h" | "--shuffle" | "--shuffle-seed" => {
                 return Err(format!("{name} of the test binary is not for unflake: it lists and orders tests itself"));
@@ -362,6 +365,8 @@ mod tests {
                 threads: Some(1)
             }
         );
-        assert!(parse_args(&words(&["--list"])).is_err());
+        for refused in ["--list", "--shuffle", "--fail-fast"] {
+            assert!(parse_args(&words(&[refused])).is_err(), "{refused}");
+        }
     }
 }

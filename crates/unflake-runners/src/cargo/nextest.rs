@@ -21,22 +21,19 @@ use crate::runner::{AgentEntry, Driver, Profile, Runner, Texts};
 
 const SAID: usize = 64 << 10;
 
+/// Options by which not every listed test runs once, or not as a plain process.
+const REFUSED: [&str; 6] =
+    ["--fail-fast", "--max-fail", "--stress-count", "--stress-duration", "--debugger", "--tracer"];
 /// Options about running and not about selecting, with whether a value follows.
-const ABOUT_RUNNING: [(&str, bool); 26] = [
+const ABOUT_RUNNING: [(&str, bool); 20] = [
     ("-j", true),
     ("--test-threads", true),
     ("--retries", true),
     ("--flaky-result", true),
-    ("--fail-fast", false),
     ("--no-fail-fast", false),
-    ("--max-fail", true),
-    ("--debugger", true),
-    ("--tracer", true),
     ("--no-tests", true),
     ("--no-capture", false),
     ("--nocapture", false),
-    ("--stress-count", true),
-    ("--stress-duration", true),
     ("--failure-output", true),
     ("--success-output", true),
     ("--status-level", true),
@@ -202,6 +199,10 @@ impl NextestArgs {
         let mut rest = command[at + 2..].iter();
         while let Some(word) = rest.next() {
             let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+            if REFUSED.contains(&name) {
+                let why = "unflake runs every test, and runs again what fails";
+                return Err(ListError::usage(format!("{name} is not supported: {why}; leave it out")));
+            }
             let Some((_, takes_value)) = ABOUT_RUNNING.iter().find(|(known, _)| *known == name) else {
                 choosing.push(word.clone());
                 continue;
@@ -242,6 +243,8 @@ mod tests {
             plain: words("cargo +nightly nextest run --release --run-ignored all"),
         };
         assert_eq!(args, expected);
-        assert!(NextestArgs::read(&words("cargo nextest list")).is_err());
+        for refused in ["cargo nextest list", "cargo nextest run --max-fail 2", "cargo nextest run --fail-fast"] {
+            assert!(NextestArgs::read(&words(refused)).is_err(), "{refused}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! CTest: a list of commands, each one test. A test that needs a feature of CTest itself runs
 //! through it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use crate::runner::{AgentEntry, Capabilities, DefaultCommand, Driver, Profile, R
 /// Properties that do not change how a test runs alone.
 const HARMLESS: [&str; 7] =
     ["LABELS", "COST", "MEASUREMENT", "PROCESSORS", "PROCESSOR_AFFINITY", "_BACKTRACE_TRIPLES", "DEPENDS"];
-/// Options about parallelism, repetition and output, with whether a value follows.
-const ABOUT_RUNNING: [(&str, bool); 18] = [
+/// Options about output, with whether a value follows.
+const ABOUT_OUTPUT: [(&str, bool); 13] = [
     ("-V", false),
     ("--verbose", false),
     ("-VV", false),
@@ -35,16 +36,13 @@ const ABOUT_RUNNING: [(&str, bool); 18] = [
     ("--progress", false),
     ("-Q", false),
     ("--quiet", false),
-    ("--stop-on-failure", false),
     ("--output-junit", true),
     ("--output-log", true),
     ("-O", true),
-    ("--repeat", true),
-    ("--repeat-until-fail", true),
-    ("--schedule-random", false),
-    ("--timeout", true),
     ("--no-tests", false),
 ];
+/// Options by which other tests run than the listed ones, once each.
+const REFUSED: [&str; 3] = ["--repeat", "--repeat-until-fail", "--stop-on-failure"];
 
 #[derive(Deserialize)]
 struct CtestListing {
@@ -98,7 +96,8 @@ impl Runner for Ctest {
 
 fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     let command = context.command;
-    let (choosing, mut at_once) = parse_args(&command[1..]);
+    let CtestArgs { choosing, mut at_once, is_shuffled, timeout } =
+        CtestArgs::read(&command[1..]).map_err(ListError::usage)?;
     let parallel = std::env::var("CTEST_PARALLEL_LEVEL").ok().and_then(|number| number.parse().ok());
     let mut ctest = Command::new(&command[0]);
     ctest.arg("--show-only=json-v1").args(&choosing).stdin(Stdio::null());
@@ -121,10 +120,16 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         let name = listed.name.clone();
         let mut plain = vec![command[0].clone()];
         plain.extend(directory_words(&choosing));
+        plain.extend(timeout.map(|limit| format!("--timeout={}", limit.as_secs_f64())));
         plain.extend(["--output-on-failure".to_owned(), "-R".to_owned(), format!("^{}$", escaped(&name))]);
         let skipped = listed.flag("DISABLED").then(|| "disabled".to_owned());
-        let program = Arc::new(CtestProgram::of(listed, &plain));
+        let program = Arc::new(CtestProgram::of(listed, &plain, timeout));
         suite.tests.push(TestCase { skipped, ..TestCase::new(name.clone(), name, program, plain) });
+    }
+    if is_shuffled {
+        let random = RandomState::new();
+        suite.tests.sort_by_cached_key(|test| random.hash_one(&test.id));
+        suite.notes.push("the first pass runs in a shuffled order: --schedule-random".to_owned());
     }
     // CTest runs one test at a time by default, and its users rely on that.
     at_once = at_once.or(parallel).or(Some(1));
@@ -136,28 +141,50 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     Ok(suite)
 }
 
-/// The words that select tests, and how many tests may run at once.
-fn parse_args(words: &[String]) -> (Vec<String>, Option<u32>) {
-    let mut choosing = Vec::new();
-    let mut at_once = None;
-    let mut rest = words.iter().peekable();
-    while let Some(word) = rest.next() {
-        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-        if matches!(name, "-j" | "--parallel") {
-            let follows = rest.next_if(|next| next.parse::<u32>().is_ok());
-            let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-            at_once = value.or(follows.map(String::as_str)).and_then(|number| number.parse().ok()).or(Some(cores));
-        } else if let Some(number) = word.strip_prefix("-j").and_then(|number| number.parse().ok()) {
-            at_once = Some(number);
-        } else if let Some((_, takes_value)) = ABOUT_RUNNING.iter().find(|(known, _)| *known == name) {
-            if *takes_value && value.is_none() {
-                rest.next();
+/// The parsed arguments.
+#[derive(Debug, Default, PartialEq)]
+struct CtestArgs {
+    /// The words that select tests.
+    choosing: Vec<String>,
+    /// How many tests may run at once.
+    at_once: Option<u32>,
+    is_shuffled: bool,
+    /// The time limit of a test that has none of its own.
+    timeout: Option<Duration>,
+}
+
+impl CtestArgs {
+    /// The error is for the user.
+    fn read(words: &[String]) -> Result<Self, String> {
+        let mut args = Self::default();
+        let mut rest = words.iter().peekable();
+        while let Some(word) = rest.next() {
+            let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+            if matches!(name, "-j" | "--parallel") {
+                let follows = rest.next_if(|next| next.parse::<u32>().is_ok());
+                let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+                args.at_once =
+                    value.or(follows.map(String::as_str)).and_then(|number| number.parse().ok()).or(Some(cores));
+            } else if let Some(number) = word.strip_prefix("-j").and_then(|number| number.parse().ok()) {
+                args.at_once = Some(number);
+            } else if REFUSED.contains(&name) {
+                let why = "unflake runs every test, and runs again what fails";
+                return Err(format!("{name} is not supported: {why}; leave it out, or use `unflake stress`"));
+            } else if name == "--schedule-random" {
+                args.is_shuffled = true;
+            } else if name == "--timeout" {
+                let seconds = value.or_else(|| rest.next().map(String::as_str)).and_then(|text| text.parse().ok());
+                args.timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            } else if let Some((_, takes_value)) = ABOUT_OUTPUT.iter().find(|(known, _)| *known == name) {
+                if *takes_value && value.is_none() {
+                    rest.next();
+                }
+            } else {
+                args.choosing.push(word.clone());
             }
-        } else {
-            choosing.push(word.clone());
         }
+        Ok(args)
     }
-    (choosing, at_once)
 }
 
 /// The words that say where the tests are.
@@ -216,8 +243,8 @@ struct PassRules {
 }
 
 impl CtestProgram {
-    fn of(listed: CtestTest, through_ctest: &[String]) -> Self {
-        match Self::direct(&listed) {
+    fn of(listed: CtestTest, through_ctest: &[String], timeout: Option<Duration>) -> Self {
+        match Self::direct(&listed, timeout) {
             Some(direct) => direct,
             None => Self {
                 start: ProcessSpec { words: through_ctest.to_vec(), merged: true, ..ProcessSpec::default() },
@@ -227,12 +254,13 @@ impl CtestProgram {
     }
 
     /// None where a property needs CTest itself.
-    fn direct(listed: &CtestTest) -> Option<Self> {
+    fn direct(listed: &CtestTest, timeout: Option<Duration>) -> Option<Self> {
         if listed.command.is_empty() {
             return None;
         }
         let mut rules = PassRules::default();
-        let mut start = ProcessSpec { words: listed.command.clone(), merged: true, ..ProcessSpec::default() };
+        let words = listed.command.clone();
+        let mut start = ProcessSpec { words, merged: true, limit: timeout, ..ProcessSpec::default() };
         let patterns = |name: &str| listed.texts(name).iter().map(|text| Regex::new(text).ok()).collect::<Option<_>>();
         for property in &listed.properties {
             match property.name.as_str() {
@@ -382,9 +410,15 @@ mod tests {
     #[test]
     fn words_that_choose_are_kept() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let (choosing, at_once) = parse_args(&words("--test-dir build -j 3 -V -R shop --repeat until-fail:2"));
-        assert_eq!((choosing, at_once), (words("--test-dir build -R shop"), Some(3)));
-        assert_eq!(parse_args(&words("-j8")).1, Some(8));
+        let args = |text: &str| CtestArgs::read(&words(text));
+        let found = args("--test-dir build -j 3 -V -R shop --schedule-random --timeout 1.5").unwrap();
+        let choosing = words("--test-dir build -R shop");
+        let timeout = Some(Duration::from_millis(1500));
+        assert_eq!(found, CtestArgs { choosing, at_once: Some(3), is_shuffled: true, timeout });
+        assert_eq!(args("-j8").unwrap().at_once, Some(8));
+        for refused in ["--repeat until-fail:2", "--repeat-until-fail 2", "--stop-on-failure"] {
+            assert!(args(refused).is_err(), "{refused}");
+        }
         assert_eq!(directory_words(&words("--test-dir build -R shop")), words("--test-dir build"));
         assert_eq!(escaped("a.b<int>"), "a\\.b<int>");
     }

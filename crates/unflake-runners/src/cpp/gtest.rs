@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::cpp::gtest_flags::{GtestFlags, SHARDS, our_variables};
 use crate::cpp::gtest_output::GtestListener;
 use crate::cpp::{self, traced_build};
 use crate::driver::list_context::ListContext;
@@ -17,27 +18,9 @@ use crate::process::files::{file_contains, find_program};
 use crate::process::spec::{ProcessSpec, apply_env};
 use crate::runner::{AgentEntry, Capabilities, Driver, Profile, Runner, Texts};
 
-/// Flags that change which tests run or what is printed: the driver sets them.
-const OURS: [&str; 13] = [
-    "filter",
-    "repeat",
-    "recreate_environments_when_repeating",
-    "shuffle",
-    "random_seed",
-    "output",
-    "color",
-    "brief",
-    "print_time",
-    "break_on_failure",
-    "fail_fast",
-    "stream_result_to",
-    "list_tests",
-];
 /// One argument may have 128 KiB; longer filters go into a file.
 const LONGEST_FILTER: usize = 60_000;
 const OUTPUT: usize = 64 << 10;
-/// Variables that split the tests of a program among several machines.
-const SHARDS: [&str; 2] = ["GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"];
 const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
 
 /// A GoogleTest program that the user's command starts directly.
@@ -71,30 +54,22 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         traced_build::check(Path::new(&command[0]), &recorder.runtime)?;
     }
     let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
-    let (arguments, dropped) = arguments_of(&command[1..]);
-    let named = |flag: &str| dropped.iter().any(|word| word.contains(flag));
-    for (flag, why) in [
-        ("shuffle", "a GoogleTest program is run in its own order"),
-        ("repeat", "unflake runs again what failed"),
-        ("break_on_failure", "there is no debugger"),
-    ] {
-        if named(flag) {
-            suite.notes.push(format!("--gtest_{flag} is not used: {why}"));
-        }
-    }
-    let filter = dropped.iter().find(|word| flag_of(word) == Some("filter"));
-    let output = listing_of(&command[0], &arguments, filter, context)?;
+    let flags = GtestFlags::read(&command[1..], &context.here, |name| std::env::var(name).ok());
+    let GtestFlags { arguments, filter, shuffle, runs_disabled, shard, notes } = flags.map_err(ListError::usage)?;
+    suite.notes = notes;
+    let output = listing_of(&command[0], &arguments, filter.as_ref(), context)?;
     let locations = output.locations;
-    let runs_disabled = command.iter().any(|word| flag_of(word) == Some("also_run_disabled_tests"));
     let is_disabled = |name: &str| name.split(['.', '/']).any(|part| part.starts_with("DISABLED_")) && !runs_disabled;
-    let program = Arc::new(GtestProgram {
+    let program = GtestProgram {
         path: command[0].clone(),
         arguments,
         run_dir: context.run_dir.to_owned(),
-        filter: filter.cloned(),
+        filter,
         chosen: output.names.iter().filter(|name| !is_disabled(name)).cloned().collect(),
-    });
-    let shard = Shard::wanted(|name| std::env::var(name).ok());
+        shuffle: None,
+    };
+    let shuffled = shuffle.map(|_| -> Arc<dyn Program> { Arc::new(GtestProgram { shuffle, ..program.clone() }) });
+    let program = Arc::new(program);
     let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut runnable = 0;
     for name in output.names {
@@ -110,7 +85,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         suite.tests.push(TestCase {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
-            shared: None,
+            shared: shuffled.clone(),
             file,
             line,
             command: shard
@@ -125,25 +100,6 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         });
     }
     Ok(suite)
-}
-
-/// The part of a program's tests that this machine runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Shard {
-    index: usize,
-    of: usize,
-}
-
-impl Shard {
-    fn wanted(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let [of, index] = SHARDS.map(|name| variable(name).and_then(|number| number.parse().ok()));
-        Some(Self { index: index?, of: of? }).filter(|shard| shard.index < shard.of)
-    }
-
-    /// Whether it has the test of this number. Disabled tests are not counted.
-    fn has(self, number: usize) -> bool {
-        number % self.of == self.index
-    }
 }
 
 struct GtestListing {
@@ -165,7 +121,7 @@ fn listing_of(
         .arg("--gtest_list_tests")
         .arg(format!("--gtest_output=json:{}", json.display()));
     apply_env(&mut command, context.env_changes);
-    for name in without_our_variables() {
+    for name in our_variables() {
         command.env_remove(name);
     }
     let output = command.stdin(Stdio::null()).output();
@@ -231,25 +187,8 @@ fn locations_in(json: Json) -> HashMap<String, (String, u32)> {
     locations
 }
 
-/// The name of a GoogleTest flag, without prefix and value.
-fn flag_of(word: &str) -> Option<&str> {
-    let rest = word.strip_prefix("--gtest_").or_else(|| word.strip_prefix("-gtest_"))?;
-    rest.split('=').next()
-}
-
-/// The user's arguments without the flags that the driver sets, and those flags.
-fn arguments_of(words: &[String]) -> (Vec<String>, Vec<String>) {
-    let ours = |word: &&String| flag_of(word).is_some_and(|flag| OURS.contains(&flag));
-    let (ours, theirs): (Vec<&String>, Vec<&String>) = words.iter().partition(ours);
-    (theirs.into_iter().cloned().collect(), ours.into_iter().cloned().collect())
-}
-
-fn without_our_variables() -> impl Iterator<Item = String> {
-    let but_the_filter = OURS.iter().filter(|flag| **flag != "filter");
-    but_the_filter.map(|flag| format!("GTEST_{}", flag.to_uppercase())).chain(SHARDS.map(str::to_owned))
-}
-
 /// A program whose tests share a process.
+#[derive(Clone)]
 struct GtestProgram {
     path: String,
     arguments: Vec<String>,
@@ -257,6 +196,8 @@ struct GtestProgram {
     /// The user's own filter, and the tests that it selects.
     filter: Option<String>,
     chosen: Vec<String>,
+    /// The seed of a shuffled order, where it runs in one.
+    shuffle: Option<u32>,
 }
 
 impl GtestProgram {
@@ -286,6 +227,10 @@ impl Program for GtestProgram {
         true
     }
 
+    fn is_ordered(&self) -> bool {
+        self.shuffle.is_none()
+    }
+
     /// Equal rounds are a repetition. Any other order than the program's own is not possible in one
     /// process.
     fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
@@ -300,13 +245,17 @@ impl Program for GtestProgram {
             std::fs::write(&path, &words[filter]).map_err(|error| error.to_string())?;
             words[filter] = format!("--gtest_flagfile={}", path.display());
         }
+        if let Some(seed) = self.shuffle {
+            words.extend(["--gtest_shuffle".to_owned(), format!("--gtest_random_seed={seed}")]);
+        }
         words.push("--gtest_color=no".to_owned());
-        let variables = without_our_variables().map(|name| (name, None)).collect();
+        let variables = our_variables().map(|name| (name, None)).collect();
         Ok(ProcessSpec { words, variables, merged: true, ..ProcessSpec::default() })
     }
 
     fn listener(&self, tests: &[&TestCase]) -> Box<dyn OutputListener> {
-        Box::new(GtestListener::of(tests.iter().map(|test| test.name.clone()).collect()))
+        let names = tests.iter().map(|test| test.name.clone()).collect();
+        Box::new(GtestListener::new(names, self.is_ordered()))
     }
 
     fn may_follow(&self, numbers: &[u32], next: u32) -> bool {
@@ -333,25 +282,19 @@ mod tests {
     fn the_users_filter_stays_where_everything_it_chooses_is_run() {
         let chosen = ["A.A", "A.B"].map(str::to_owned).to_vec();
         let filter = Some("--gtest_filter=A.*".to_owned());
-        let mut program =
-            GtestProgram { path: "./it".to_owned(), arguments: Vec::new(), run_dir: "/".into(), filter, chosen };
+        let mut program = GtestProgram {
+            path: "./it".to_owned(),
+            arguments: Vec::new(),
+            run_dir: "/".into(),
+            filter,
+            chosen,
+            shuffle: None,
+        };
         let words =
             |program: &GtestProgram, names: &[&str]| program.with_own_filter(names, program.words(names, 2)).join(" ");
         assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_filter=A.* --gtest_repeat=2");
         assert_eq!(words(&program, &["A.B"]), "./it --gtest_filter=A.B --gtest_repeat=2");
         program.filter = None;
         assert_eq!(words(&program, &["A.A", "A.B"]), "./it --gtest_repeat=2");
-    }
-
-    #[test]
-    fn shards_count_what_would_run() {
-        let variables = |of: &str, index: &str| {
-            let values = HashMap::from([(SHARDS[0], of.to_owned()), (SHARDS[1], index.to_owned())]);
-            Shard::wanted(|name| values.get(name).cloned())
-        };
-        let shard = variables("3", "1").unwrap();
-        assert_eq!((0..6).filter(|number| shard.has(*number)).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!(variables("0", "0"), None);
-        assert_eq!(variables("", "1"), None);
     }
 }

@@ -12,10 +12,15 @@ use crate::process::spec::{ExitKind, ProcessEnd};
 
 const OUTPUT: usize = 64 << 10;
 
-/// Reads the output of tests that run in the requested order.
+/// Reads the output of tests that run in the requested order, or in any.
 pub(crate) struct GtestListener {
     names: Vec<String>,
-    /// The first test that has not started.
+    /// Whether tests run in the requested order.
+    is_ordered: bool,
+    started: Vec<bool>,
+    /// The number of finished tests.
+    finished: usize,
+    /// The position after the test that started last.
     next: usize,
     current: Option<usize>,
     /// The result of the last test, held back: an error at the end of the process is blamed on it.
@@ -58,9 +63,12 @@ impl OutsideFailures {
 }
 
 impl GtestListener {
-    pub(crate) fn of(names: Vec<String>) -> Self {
+    pub(crate) fn new(names: Vec<String>, is_ordered: bool) -> Self {
         Self {
+            started: vec![false; names.len()],
             names,
+            is_ordered,
+            finished: 0,
             next: 0,
             current: None,
             last: None,
@@ -71,8 +79,15 @@ impl GtestListener {
         }
     }
 
+    /// The tests that may start next.
+    fn unstarted(&self) -> impl Iterator<Item = usize> {
+        let from = if self.is_ordered { self.next } else { 0 };
+        (from..self.names.len()).filter(|at| !self.started[*at])
+    }
+
     fn started_at(&mut self, at: usize) -> Vec<ProgramEvent> {
         self.current = Some(at);
+        self.started[at] = true;
         self.next = at + 1;
         self.since = Instant::now();
         self.output = BoundedText::new(OUTPUT);
@@ -83,7 +98,8 @@ impl GtestListener {
         self.current = None;
         self.since = Instant::now();
         self.failures += usize::from(result.outcome == Outcome::Failed);
-        if at + 1 == self.names.len() {
+        self.finished += 1;
+        if self.finished == self.names.len() || self.is_ordered && at + 1 == self.names.len() {
             self.last = Some((at, result));
             return Vec::new();
         }
@@ -127,7 +143,7 @@ impl OutputListener for GtestListener {
             }
         } else if let Some(place) = text.rfind("[ RUN      ] ") {
             let name = &text[place + "[ RUN      ] ".len()..];
-            let found = (self.next..self.names.len()).find(|at| self.names[*at] == name);
+            let found = self.unstarted().find(|at| self.names[*at] == name);
             if let Some(at) = found {
                 self.outside.within = false;
                 return self.started_at(at);
@@ -163,10 +179,10 @@ impl OutputListener for GtestListener {
             let as_expected = end.exit == expected && sanitizers::report(&output).is_none();
             let result = if as_expected { result } else { ended_badly(result, end, &output, died(&output)) };
             events.push(ProgramEvent::Done(at, blame(result)));
-        } else if self.next < self.names.len() {
+        } else if let Some(next) = self.unstarted().next() {
             // Between two tests: in the set-up of the next suite or the tear-down of the last one.
-            events.push(ProgramEvent::Started(self.next));
-            events.push(ProgramEvent::Done(self.next, blame(died(&output).with_output(output, ""))));
+            events.push(ProgramEvent::Started(next));
+            events.push(ProgramEvent::Done(next, blame(died(&output).with_output(output, ""))));
         }
         events
     }
@@ -236,7 +252,7 @@ mod tests {
     use super::*;
 
     fn follow(names: &[&str], lines: &[&str], exit: ExitKind) -> Vec<String> {
-        let mut follower = GtestListener::of(names.iter().map(|name| (*name).to_owned()).collect());
+        let mut follower = GtestListener::new(names.iter().map(|name| (*name).to_owned()).collect(), true);
         let mut said: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
         said.extend(follower.end(&ProcessEnd { exit, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
         let word = |said: ProgramEvent| match said {

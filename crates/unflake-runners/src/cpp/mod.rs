@@ -2,6 +2,7 @@
 
 pub(crate) mod ctest;
 pub(crate) mod gtest;
+mod gtest_flags;
 pub(crate) mod gtest_output;
 mod nondeterminism;
 pub(crate) mod traced_build;

@@ -176,7 +176,9 @@ impl ListedDriver {
                         in_process,
                         in_order,
                     };
-                    runner.run(&tests, again, self.suite.at_once.map_or(jobs, |most| most.min(jobs)));
+                    // What the user's command says counts for orders that are like it.
+                    let at_once = self.suite.at_once.filter(|_| jobs > 1).unwrap_or(jobs);
+                    runner.run(&tests, again, at_once);
                     self.connection.send(&AgentMessage::Idle);
                 }
                 // The driver's own process holds no state of tests.

@@ -111,6 +111,36 @@ fn googletest_sharding_is_honored() {
     assert_eq!(all, 8);
 }
 
+/// `HasSoldNothing` fails in the orders in which it comes second.
+#[test]
+fn a_shuffled_googletest_run_has_the_plain_order() {
+    let mut exits = Vec::new();
+    for seed in 1..=6 {
+        let sandbox = shop();
+        let words = format!("{} --gtest_shuffle --gtest_random_seed={seed}", filtered("State.*"));
+        let expected = outcomes_of_googletest(&sandbox, &words);
+        let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", &words);
+        assert_eq!(as_lines(&outcomes(&result)), as_lines(&expected), "{words}");
+        exits.push(result.code);
+    }
+    assert!(exits.contains(&0) && exits.contains(&1), "{exits:?}");
+}
+
+#[test]
+fn options_that_change_what_runs_are_refused() {
+    for (words, name) in [
+        (filtered("Last.*") + " --gtest_repeat=2", "--gtest_repeat=2"),
+        (filtered("Last.*") + " --gtest_fail_fast", "--gtest_fail_fast"),
+        ("ctest --test-dir build --repeat until-pass:3".to_owned(), "--repeat"),
+        ("ctest --test-dir build --stop-on-failure".to_owned(), "--stop-on-failure"),
+    ] {
+        let result = shop().run("", &words).expect_exit(4);
+        assert!(result.remarks().contains(&format!("{name} is not supported: ")), "{}", result.remarks());
+    }
+    let call = shop().run_invocation("", &filtered("Last.*")).env("GTEST_REPEAT", "2").finish();
+    assert!(call.expect_exit(4).remarks().contains("--gtest_repeat=2 is not supported"));
+}
+
 #[test]
 fn a_googletest_run_in_the_terminal_with_repro_commands() {
     let sandbox = shop();
@@ -350,6 +380,24 @@ fn outcomes_match_plain_ctest_and_failures_reproduce() {
     expected.insert("is_missing".to_owned(), "failed".to_owned());
     assert_eq!(as_lines(&found), as_lines(&expected));
     repeat(&result, || sandbox.command("sh"));
+}
+
+#[test]
+fn ctest_schedules_at_random_where_asked() {
+    let sandbox = configured();
+    let names = |words: &str| {
+        let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", words);
+        result.list("attempts").iter().map(|attempt| attempt["test"].to_string()).collect::<Vec<_>>()
+    };
+    let plain = names("ctest --test-dir build -E waits|slow");
+    // By chance alone two of these orders are the same less than once in 10^20 times.
+    let shuffled = names("ctest --test-dir build -E waits|slow --schedule-random");
+    assert_ne!(plain, shuffled);
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(plain), sorted(shuffled));
 }
 
 #[test]
