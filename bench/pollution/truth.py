@@ -69,7 +69,7 @@ class Answer:
         self.other = named[0] if named and not self.culprit else None
         states = [one for one in ours if one["technique"] == "state"]
         right = [one for one in states if any(re.search(pattern(case), cell["path"]) for cell in one["cells"])]
-        self.state = "proven" if any(one["kind"] == "proven" for one in right) else "suspected" if right else "no"
+        self.state = "proven" if any(one["kind"] == "proven" for one in right) else "possible" if right else "no"
         self.cells = [cell["path"] for one in right for cell in one["cells"]][:3]
         self.lines = ["%(file)s:%(line)s" % cell["written"] for one in right for cell in one["cells"] if cell.get("written")][:2]
 

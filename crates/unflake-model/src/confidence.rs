@@ -40,7 +40,7 @@ impl Finding {
             Detail::Order(order) => Some(of_order(order)),
             Detail::State(leak) => Some(match leak.kind {
                 LeakKind::Proven => Confidence::Proven,
-                LeakKind::Suspected => Confidence::Possible,
+                LeakKind::Possible => Confidence::Possible,
             }),
             Detail::Divergence(divergence) => of_divergence(divergence),
             Detail::Factor(influence) => (influence.kind != "none").then_some(influence.confidence),
@@ -130,6 +130,6 @@ mod tests {
             }))
         };
         assert_eq!(leak(LeakKind::Proven), Some(Confidence::Proven));
-        assert_eq!(leak(LeakKind::Suspected), Some(Confidence::Possible));
+        assert_eq!(leak(LeakKind::Possible), Some(Confidence::Possible));
     }
 }

@@ -20,7 +20,7 @@ pub struct Divergence {
     /// Not compared: where they stop only shows when they timed out.
     pub timed_out: u32,
     /// Failing runs by where they leave the passing run with the longest common prefix, most frequent first.
-    pub partings: Vec<DivergencePoint>,
+    pub points: Vec<DivergencePoint>,
     /// What limits the confidence.
     pub unknown: Vec<String>,
 }

@@ -237,7 +237,7 @@ pub enum LeakKind {
     /// Restoring these cells, and no fewer, changes the outcome.
     Proven,
     /// They differ, but could not be restored to prove it.
-    Suspected,
+    Possible,
 }
 
 /// The verdict about a failing test.

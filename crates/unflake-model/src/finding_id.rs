@@ -121,7 +121,7 @@ mod tests {
             runs: 9,
             failed: 3,
             timed_out: 0,
-            partings: Vec::new(),
+            points: Vec::new(),
             unknown: Vec::new(),
         };
         Finding {

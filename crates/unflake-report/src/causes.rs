@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn without_proven_state_the_polluter_is_the_cause() {
-        let all = [order("a", "p"), state("a", LeakKind::Suspected, "x"), order("b", "p"), order("c", "q")];
+        let all = [order("a", "p"), state("a", LeakKind::Possible, "x"), order("b", "p"), order("c", "q")];
         let causes = causes(&all);
         assert_eq!((&causes[0], &causes[0]), (&causes[1], &causes[2]));
         assert_ne!(causes[0], causes[3]);

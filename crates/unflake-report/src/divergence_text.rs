@@ -53,9 +53,9 @@ pub(crate) fn divergence_points(divergence: &Divergence) -> (Option<&DivergenceP
     let start = divergence.locations.first().map(|location| &location.line);
     let at_start =
         |point: &DivergencePoint| point.last.as_ref().zip(start).is_some_and(|(last, start)| same_line(last, start));
-    let main = divergence.partings.iter().position(at_start).unwrap_or(0);
-    let others = divergence.partings.iter().enumerate().filter(|(at, _)| *at != main).map(|(_, one)| one).collect();
-    (divergence.partings.get(main), others)
+    let main = divergence.points.iter().position(at_start).unwrap_or(0);
+    let others = divergence.points.iter().enumerate().filter(|(at, _)| *at != main).map(|(_, one)| one).collect();
+    (divergence.points.get(main), others)
 }
 
 /// Where failing runs diverge from passing ones, to follow "diverge".
@@ -181,7 +181,7 @@ pub(crate) fn advice(divergence: &Divergence) -> &'static str {
         Cause::Unknown if divergence.failed == divergence.runs => {
             "Look for a plain bug first: a test that always fails is not flaky here."
         }
-        Cause::Unknown if divergence.partings.is_empty() => {
+        Cause::Unknown if divergence.points.is_empty() => {
             "Run it more often, so that more failing runs can be compared, and look at what the failing line gets from \
              outside of the project: other programs, libraries, the machine."
         }

@@ -192,7 +192,7 @@ mod tests {
                 replays: Vec::new(),
             }
         };
-        let known = [leak(LeakKind::Suspected, "a"), leak(LeakKind::Proven, "b")];
+        let known = [leak(LeakKind::Possible, "a"), leak(LeakKind::Proven, "b")];
         let next = next_step(&symptoms("t", VerdictKind::FlakyStateDependent, ""), &known);
         assert_eq!(next, Some(NextStep::Diagnosed(&known[1])));
     }

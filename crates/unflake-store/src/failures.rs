@@ -32,8 +32,8 @@ impl Store {
         let found = self.list(
             "SELECT (SELECT coalesce(max(id), 0) FROM attempt), (SELECT count(*) FROM run), (SELECT count(ended) FROM run),
                     (SELECT count(*) FROM report), (SELECT CAST(coalesce(sum(executions), 0) AS BIGINT) FROM report),
-                    (SELECT coalesce(max(id), 0) FROM said), (SELECT coalesce(max(id), 0) FROM prepared),
-                    (SELECT coalesce(max(id), 0) FROM answer)",
+                    (SELECT coalesce(max(id), 0) FROM finding), (SELECT coalesce(max(id), 0) FROM prepared),
+                    (SELECT coalesce(max(id), 0) FROM feedback)",
             &[],
             |row| {
                 let mut counts = [0; 8];

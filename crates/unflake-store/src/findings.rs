@@ -39,7 +39,7 @@ impl Store {
             for finding in findings {
                 let test = writer.test(&finding.test)?;
                 writer.database.put(
-                    "INSERT INTO said (run, test, finding, body) VALUES (?, ?, ?, ?)",
+                    "INSERT INTO finding (run, test, fingerprint, body) VALUES (?, ?, ?, ?)",
                     params![run.0, test, finding.id().0, Json(finding)],
                 )?;
             }
@@ -50,19 +50,19 @@ impl Store {
     /// The latest version of each finding, newest first. Findings that this version of unflake
     /// cannot parse are skipped.
     pub fn latest_findings(&self, limit: usize) -> Result<Vec<StoredFinding>, StoreError> {
-        let sql = format!("{LATEST_FINDINGS} ORDER BY said.id DESC LIMIT ?");
+        let sql = format!("{LATEST_FINDINGS} ORDER BY finding.id DESC LIMIT ?");
         Ok(self.list(&sql, params![limit_param(limit)], stored_finding)?.into_iter().flatten().collect())
     }
 
     /// The latest version of each finding on one test.
     pub fn findings_on(&self, test: &TestId) -> Result<Vec<StoredFinding>, StoreError> {
-        let sql = format!("{LATEST_FINDINGS} AND test.name = ? ORDER BY said.id DESC");
+        let sql = format!("{LATEST_FINDINGS} AND test.name = ? ORDER BY finding.id DESC");
         Ok(self.list(&sql, params![test.as_str()], stored_finding)?.into_iter().flatten().collect())
     }
 
     /// The findings of one run, with the keys of the tests.
     pub fn findings_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
-        let all = self.list("SELECT test, body FROM said WHERE run = ? ORDER BY id", params![run.0], |row| {
+        let all = self.list("SELECT test, body FROM finding WHERE run = ? ORDER BY id", params![run.0], |row| {
             let test = TestKey(row.get(0)?);
             Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (test, finding.0)))
         })?;
@@ -105,21 +105,21 @@ impl Store {
         Ok(all.into_iter().flatten().collect())
     }
 
-    pub fn answer(&mut self, answer: &Feedback) -> Result<(), StoreError> {
+    pub fn record_feedback(&mut self, feedback: &Feedback) -> Result<(), StoreError> {
         self.write(|writer| {
             writer.database.put(
-                "INSERT INTO answer (finding, useful, at, why) VALUES (?, ?, ?, ?)",
-                params![answer.finding.0, answer.useful, answer.at.0, answer.why],
+                "INSERT INTO feedback (fingerprint, useful, at, why) VALUES (?, ?, ?, ?)",
+                params![feedback.finding.0, feedback.useful, feedback.at.0, feedback.why],
             )?;
             Ok(())
         })
     }
 
     /// The latest feedback on each finding.
-    pub fn answers(&self) -> Result<Vec<Feedback>, StoreError> {
+    pub fn feedback(&self) -> Result<Vec<Feedback>, StoreError> {
         self.list(
-            "SELECT finding, useful, at, why FROM answer
-             WHERE id IN (SELECT max(id) FROM answer GROUP BY finding) ORDER BY id",
+            "SELECT fingerprint, useful, at, why FROM feedback
+             WHERE id IN (SELECT max(id) FROM feedback GROUP BY fingerprint) ORDER BY id",
             &[],
             |row| {
                 Ok(Feedback {
@@ -134,9 +134,9 @@ impl Store {
 }
 
 const LATEST_FINDINGS: &str = "
-    SELECT said.run, run.started, run.commit_hash, said.body
-    FROM said JOIN run ON run.id = said.run JOIN test ON test.id = said.test
-    WHERE said.id IN (SELECT max(id) FROM said GROUP BY finding)";
+    SELECT finding.run, run.started, run.commit_hash, finding.body
+    FROM finding JOIN run ON run.id = finding.run JOIN test ON test.id = finding.test
+    WHERE finding.id IN (SELECT max(id) FROM finding GROUP BY fingerprint)";
 
 fn stored_finding(row: &Row) -> Result<Option<StoredFinding>> {
     let (run, started, commit) = (RunId(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?);

@@ -59,7 +59,7 @@ impl Store {
     /// The other events of one run, in the order in which they were recorded: environments,
     /// problems, notes and the ends of sessions.
     pub fn other_observations(&self, run: RunId) -> Result<Vec<Event>, StoreError> {
-        let stored = self.list("SELECT body FROM told WHERE run = ? ORDER BY id", params![run.0], |row| {
+        let stored = self.list("SELECT body FROM event WHERE run = ? ORDER BY id", params![run.0], |row| {
             row.get::<Json<StoredObservation>>(0).map(|json| json.0)
         })?;
         stored.into_iter().map(|stored| self.event(stored)).collect()

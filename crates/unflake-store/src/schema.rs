@@ -7,9 +7,9 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 ///
 /// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
 /// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
-/// files.
+/// files. 9: tables and stored findings get the names that the rest of unflake uses.
 pub(crate) const MIGRATIONS: &[&str] =
-    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
+    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
 /// `history`; 0 is a database without tables.
@@ -236,6 +236,30 @@ CREATE TABLE test_file (
 ) STRICT;
 ";
 
+const VERSION_9: &str = "
+DROP INDEX told_by_run;
+ALTER TABLE told RENAME TO event;
+CREATE INDEX event_by_run ON event (run);
+
+DROP INDEX said_by_finding;
+DROP INDEX said_by_test;
+ALTER TABLE said RENAME TO finding;
+ALTER TABLE finding RENAME COLUMN finding TO fingerprint;
+CREATE INDEX finding_by_fingerprint ON finding (fingerprint);
+CREATE INDEX finding_by_test ON finding (test);
+
+DROP INDEX answer_by_finding;
+ALTER TABLE answer RENAME TO feedback;
+ALTER TABLE feedback RENAME COLUMN finding TO fingerprint;
+CREATE INDEX feedback_by_fingerprint ON feedback (fingerprint);
+
+-- A quote inside a JSON string is escaped, so only keys and whole values match.
+UPDATE finding SET body = replace(
+    replace(body, '\"partings\":', '\"points\":'),
+    '\"kind\":\"suspected\"', '\"kind\":\"possible\"');
+UPDATE prepared SET body = replace(body, '\"partings\":', '\"points\":');
+";
+
 pub(crate) fn version(connection: &Connection) -> Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -254,4 +278,38 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     }
     transaction.pragma_update(None, "user_version", CURRENT_VERSION)?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_9_renames_tables_and_the_words_in_stored_findings() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for migration in &MIGRATIONS[..8] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 8).unwrap();
+        let rows = r#"
+            INSERT INTO run (id, command, cwd, started, version, host, os, arch, cpus)
+                VALUES (1, '[]', '', 0, '', '', '', '', 1);
+            INSERT INTO test (id, name) VALUES (1, 't');
+            INSERT INTO told (run, body) VALUES (1, 'e');
+            INSERT INTO answer (finding, useful, at) VALUES ('f', 0, 1);
+            INSERT INTO said (run, test, finding, body)
+                VALUES (1, 1, 'f', '{"kind":"suspected","partings":[],"text":"\"partings\":"}');
+        "#;
+        connection.execute_batch(rows).unwrap();
+
+        migrate(&mut connection).unwrap();
+
+        let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!(text("SELECT body FROM event"), "e");
+        assert_eq!(text("SELECT fingerprint FROM feedback"), "f");
+        assert_eq!(
+            text("SELECT body FROM finding WHERE fingerprint = 'f'"),
+            r#"{"kind":"possible","points":[],"text":"\"partings\":"}"#
+        );
+    }
 }

@@ -297,7 +297,7 @@ impl Writer<'_> {
     }
 
     fn event(&mut self, run: RunId, event: &StoredObservation) -> Result<()> {
-        self.database.put("INSERT INTO told (run, body) VALUES (?, ?)", params![run.0, Json(event)])
+        self.database.put("INSERT INTO event (run, body) VALUES (?, ?)", params![run.0, Json(event)])
     }
 
     /// Fails if there is no such run.

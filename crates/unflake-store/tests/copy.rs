@@ -58,7 +58,12 @@ fn fill(store: &mut Store, times: u32) {
     store.keep_samples(run, &[sample]).unwrap();
     store.record_findings(run, &[finding]).unwrap();
     store
-        .answer(&Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(3), why: Some("no".into()) })
+        .record_feedback(&Feedback {
+            finding: Fingerprint("f".into()),
+            useful: false,
+            at: Timestamp(3),
+            why: Some("no".into()),
+        })
         .unwrap();
     let report = ReportFacts {
         key: format!("key {}", store.reports(99).unwrap().len()),
@@ -104,7 +109,7 @@ fn snapshot(store: &Store) -> String {
     }
     out += &format!("{:?} {:?}", store.tests().unwrap(), store.reports(99).unwrap());
     out += &format!("{:?} {:?}", store.samples(&[]).unwrap(), store.dependencies().unwrap());
-    out += &format!("{:?} {:?}", store.latest_findings(99).unwrap(), store.answers().unwrap());
+    out += &format!("{:?} {:?}", store.latest_findings(99).unwrap(), store.feedback().unwrap());
     out
 }
 

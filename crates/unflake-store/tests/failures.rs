@@ -90,7 +90,7 @@ fn the_change_counter_changes_with_every_addition(location: &TestLocation) {
     report(&mut store, "one", 10, &[execution("a", Outcome::Passed, "")]);
     assert!(beats(&store));
     let answer = Feedback { finding: Fingerprint("f".into()), useful: false, at: Timestamp(1), why: None };
-    store.answer(&answer).unwrap();
+    store.record_feedback(&answer).unwrap();
     assert!(beats(&store));
     assert!(!beats(&store));
 }

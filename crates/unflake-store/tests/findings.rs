@@ -86,9 +86,9 @@ fn the_latest_feedback_counts(location: &TestLocation) {
         why: Some("it's a guess".into()),
     };
     for one in [answer("f1", false, 1), answer("f2", false, 2), answer("f1", true, 3)] {
-        store.answer(&one).unwrap();
+        store.record_feedback(&one).unwrap();
     }
-    assert_eq!(store.answers().unwrap(), [answer("f2", false, 2), answer("f1", true, 3)]);
+    assert_eq!(store.feedback().unwrap(), [answer("f2", false, 2), answer("f1", true, 3)]);
 }
 
 with_files_and_server! {

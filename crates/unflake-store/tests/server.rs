@@ -159,7 +159,10 @@ fn older_tables_are_migrated_by_their_owner_only() {
     drop(store);
     // The tables of version 5.
     server().ask(&format!(
-        "DROP TABLE {schema}.said, {schema}.prepared, {schema}.answer, {schema}.body, {schema}.renamed, {schema}.test_file; UPDATE {schema}.history SET version = 5"
+        "DROP TABLE {schema}.finding, {schema}.prepared, {schema}.feedback, {schema}.body, {schema}.renamed, {schema}.test_file;
+         ALTER TABLE {schema}.event RENAME TO told;
+         ALTER INDEX {schema}.event_by_run RENAME TO told_by_run;
+         UPDATE {schema}.history SET version = 5"
     ));
     user("guest", "scram-sha-256");
     server().ask(&format!(
@@ -177,7 +180,7 @@ fn older_tables_are_migrated_by_their_owner_only() {
 
     let store = Store::open(location(&address)).unwrap();
     assert_eq!(store.attempts_in(run).unwrap().len(), 3);
-    assert_eq!(store.answers().unwrap(), []);
+    assert_eq!(store.feedback().unwrap(), []);
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(crate) struct Gathered {
     /// Feedback on findings.
     pub(crate) answers: Vec<Feedback>,
     /// Quarantine entries and their standing.
-    pub(crate) apart: Vec<QuarantineResult>,
+    pub(crate) quarantine: Vec<QuarantineResult>,
     pub(crate) totals: Totals,
     /// Sessions were cut short because the time budget was exhausted.
     pub(crate) budget_exhausted: bool,

@@ -39,7 +39,7 @@ struct ExpectedDependence {
     culprits: Vec<BTreeSet<String>>,
     #[serde(default)]
     cleaners: BTreeSet<String>,
-    /// `proven`, `suspected`, or `any` where it is random. Absent: there must be no finding about
+    /// `proven`, `possible`, or `any` where it is random. Absent: there must be no finding about
     /// state.
     state: Option<String>,
     /// Absent: their names differ from run to run.

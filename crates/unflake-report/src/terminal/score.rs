@@ -121,7 +121,7 @@ impl Scores {
             .map(|row| Finding { technique: "score", kind: row.state, sentence: row.sentence(), row })
             .collect();
         let document = serde_json::json!({
-            "schema": 1, "command": "history score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "set_apart": self.excluded_runs,
+            "schema": 1, "command": "history score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "excluded_runs": self.excluded_runs,
             "findings": findings,
         });
         serde_json::to_writer(&mut *out, &document)?;

@@ -130,7 +130,7 @@ pub(crate) fn drawn() -> DivergenceSample {
         runs: 50,
         failed: 11,
         timed_out: 2,
-        partings: vec![DivergencePoint {
+        points: vec![DivergencePoint {
             calls: vec![
                 line("tests/test_mail.py", 51, "test_retry"),
                 line("mail/send.py", 33, "Mailer.send"),
@@ -196,7 +196,7 @@ pub(crate) fn two_points() -> DivergenceSample {
         runs: 50,
         failed: 9,
         timed_out: 0,
-        partings: vec![first, second],
+        points: vec![first, second],
         unknown: strings(["2 of 50 traces are truncated after 10,000,000 lines", "what native code did was not seen"]),
     };
     DivergenceSample::new("tests/test_queue.py::test_take", "pytest tests/test_queue.py::test_take", divergence)
@@ -228,7 +228,7 @@ pub(crate) fn another_order() -> DivergenceSample {
         runs: 30,
         failed: 4,
         timed_out: 0,
-        partings: Vec::new(),
+        points: Vec::new(),
         unknown: Vec::new(),
     };
     DivergenceSample::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
@@ -250,10 +250,10 @@ pub(crate) fn distant_locations() -> DivergenceSample {
         passing: Vec::new(),
     });
     divergence.kind = Cause::UnorderedCollection;
-    divergence.partings[0].failing = vec![line("shop/errors.py", 3, "Missing.__init__")];
-    divergence.partings[0].passing = vec![line(file, 38, "apply")];
-    divergence.partings[0].before = vec![line(file, 30, "apply")];
-    divergence.partings[0].last = Some(line(file, 30, "apply"));
+    divergence.points[0].failing = vec![line("shop/errors.py", 3, "Missing.__init__")];
+    divergence.points[0].passing = vec![line(file, 38, "apply")];
+    divergence.points[0].before = vec![line(file, 30, "apply")];
+    divergence.points[0].last = Some(line(file, 30, "apply"));
     case
 }
 
@@ -267,7 +267,7 @@ pub(crate) fn unknown() -> DivergenceSample {
         runs: 50,
         failed: 2,
         timed_out: 0,
-        partings: Vec::new(),
+        points: Vec::new(),
         unknown: strings(["all runs go through the same 212 lines with the same values"]),
     };
     let mut case = DivergenceSample::new("tests/test_api.py::test_ping", "", divergence);
@@ -306,7 +306,7 @@ pub(crate) fn hostile() -> DivergenceSample {
         runs: 3,
         failed: 2,
         timed_out: 7,
-        partings: vec![point.clone(), point],
+        points: vec![point.clone(), point],
         unknown: vec![evil.into(); 40],
     };
     let long = "z".repeat(10_000);
@@ -367,9 +367,9 @@ pub(crate) fn any_divergence() -> impl Strategy<Value = DivergenceSample> {
     let finding = (text(), text(), 0usize..12, vec(any_location(), 0..4), proptest::option::of(any_line()));
     let rest = (any::<[u32; 3]>(), vec(any_parting(), 0..3), vec(text(), 0..4), vec(text(), 0..12));
     (finding, rest).prop_map(
-        |((test, because, kind, locations, shows), ([runs, failed, timed_out], partings, unknown, source))| {
+        |((test, because, kind, locations, shows), ([runs, failed, timed_out], points, unknown, source))| {
             let kind = Cause::ALL[kind];
-            let divergence = Divergence { kind, because, locations, shows, runs, failed, timed_out, partings, unknown };
+            let divergence = Divergence { kind, because, locations, shows, runs, failed, timed_out, points, unknown };
             DivergenceSample::new(&test, &test, divergence).with("file", 1, &source.join("\n"))
         },
     )

@@ -63,7 +63,7 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[TracedRun]) -> Divergence {
         runs: all.len() as u32,
         failed: runs.failed() as u32,
         timed_out: 0,
-        partings: divergence_points(&runs),
+        points: divergence_points(&runs),
         unknown,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The cells that differ after the culprits are listed; all that can be restored are, and the test
 //! runs. If its outcome changes, the smallest set of cells that changes it is the proof, and the
-//! other differences are irrelevant. If it does not change, the cells are only suspected.
+//! other differences are irrelevant. If it does not change, the cells are only a possible cause.
 
 use unflake_model::{
     Cell, Detail, Failure, Finding, Leak, LeakKind, Outcome, Probe, Purpose, Replay, RestoreCounts, TestId,
@@ -94,17 +94,17 @@ pub(crate) async fn prove_leak(
     let as_left = scheduler.run_one(trial.restoring(&[])).await;
     let (cells, unknown) = as_left.state.clone()?;
     let passes_then = *expected == ExpectedChange::Passes;
-    let suspected = |cells: Vec<Cell>, reason: String| {
+    let possible = |cells: Vec<Cell>, reason: String| {
         let unknown = std::iter::once(reason).chain(unknown.iter().cloned()).collect();
-        let leak = Leak { kind: LeakKind::Suspected, after: after.to_vec(), cells, unknown, evidence: None };
+        let leak = Leak { kind: LeakKind::Possible, after: after.to_vec(), cells, unknown, evidence: None };
         Some(StateConclusion { leak, passes_then })
     };
     if as_left.last().is_none() || trial.has_changed(&as_left) {
-        return suspected(cells, "the outcome differs in a fork of the process".to_owned());
+        return possible(cells, "the outcome differs in a fork of the process".to_owned());
     }
     let found = match minimal_cells(&trial, cells).await {
         Ok(found) => found,
-        Err((cells, reason)) => return suspected(cells, reason),
+        Err((cells, reason)) => return possible(cells, reason),
     };
     let proof = std::iter::repeat_n(trial.restoring(&found), TIMES);
     let unrestored = std::iter::repeat_n(trial.restoring(&[]), TIMES);
@@ -116,7 +116,7 @@ pub(crate) async fn prove_leak(
     let ((changed, restored), (stayed, kept)) = (count(&results[..TIMES], true), count(&results[TIMES..], false));
     let evidence = RestoreCounts { changed, restored, stayed, kept };
     if [changed, restored, stayed, kept] != [TIMES as u32; 4] {
-        return suspected(found, "restoring it changed the outcome only sometimes".to_owned());
+        return possible(found, "restoring it changed the outcome only sometimes".to_owned());
     }
     let cells = with_write_sites(&trial, found).await;
     let leak =

@@ -51,7 +51,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     };
     let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
     let mut done = run.run_under(&mut ladder, policy)?;
-    done.record.apart = quarantine.set_apart(&done.record);
+    done.record.quarantine = quarantine.results(&done.record);
     let conclusion = conclude(&done.record, gates, " (--flaky-result fail)");
     done.finish(&conclusion);
     let notes = &mut done.record.notes;
@@ -150,7 +150,7 @@ pub(crate) fn conclude(
     let flaky = record.findings.iter().filter(|finding| finding.is_flaky()).count();
     let filtered = record.findings.iter().filter(|finding| matches!(finding.detail, Detail::Filter(_))).count();
     let only_flaky = || format!("no real failure, {flaky} flaky");
-    let excused = record.apart.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
+    let excused = record.quarantine.iter().filter(|one| one.standing == QuarantineStanding::Excused).count();
     let meaning = match excused {
         0 if flaky > 0 => only_flaky(),
         0 if filtered == 1 => "1 failure excused by the filter, all else passed".to_owned(),

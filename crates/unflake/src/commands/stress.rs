@@ -48,7 +48,7 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let mut done = run.run(&mut stress)?;
-    done.record.apart = quarantine.set_apart(&done.record);
+    done.record.quarantine = quarantine.results(&done.record);
     let conclusion = match conclude(&done.record, gates, " under stress") {
         Conclusion { exit: Exit::Success, .. } if done.record.findings.is_empty() => {
             found_nothing(&done.record, "failure under stress")

@@ -202,7 +202,7 @@ impl HistoryRecorder {
 
     /// The feedback on findings.
     pub(crate) fn answers(&self) -> Vec<Feedback> {
-        self.store.as_ref().and_then(|(store, _)| store.answers().ok()).unwrap_or_default()
+        self.store.as_ref().and_then(|(store, _)| store.feedback().ok()).unwrap_or_default()
     }
 
     fn store_revision(&mut self) {

@@ -52,7 +52,7 @@ impl<'a> KnowledgeBase<'a> {
             owners: CodeOwners::find(&project::find(here)),
             findings,
             ready: store.prepared(None)?.into_iter().map(|ready| (ready.test.clone(), ready)).collect(),
-            answers: store.answers()?,
+            answers: store.feedback()?,
         })
     }
 

@@ -118,7 +118,7 @@ impl ReportFiles {
             notes: &record.notes,
             left: &record.left,
             left_why: record.left_why.as_deref(),
-            quarantine: &record.apart,
+            quarantine: &record.quarantine,
             feedback: &record.answers,
             totals: &record.totals,
             flaky_gates: facts.flaky_gates,

@@ -29,7 +29,10 @@ fn scores(sandbox: &Sandbox, options: &[&str]) -> Vec<Value> {
     let printed = sandbox.unflake(["history", "score", "--json", "-"]).args(options).finish().expect_exit(0);
     let document: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(document["exit"]["code"], 0);
-    assert_eq!((&document["tests"], &document["runs"], &document["set_apart"]), (&24.into(), &60.into(), &1.into()));
+    assert_eq!(
+        (&document["tests"], &document["runs"], &document["excluded_runs"]),
+        (&24.into(), &60.into(), &1.into())
+    );
     document["findings"].as_array().unwrap().clone()
 }
 

@@ -122,7 +122,7 @@ fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
             LineNote::FailureShown => "This is the line that raised the failure.",
         });
     }
-    if divergence.partings.len() > 1 && row.executed_by.is_some() {
+    if divergence.points.len() > 1 && row.executed_by.is_some() {
         sentences.push("Other failing runs diverge elsewhere, see below.");
     }
     sentences.join(" ")

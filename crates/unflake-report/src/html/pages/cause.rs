@@ -129,7 +129,7 @@ impl CausePage {
             (super::tests::table(layout, &self.cause.tests))
             @if left > 0 { p.soft { "… and " (format::count(left, "test")) " more" } }
             @if !self.trace.trim().is_empty() {
-                h2 { "One of the failures" } pre.said { (bounded(&self.trace, LINES)) }
+                h2 { "One of the failures" } pre.trace { (bounded(&self.trace, LINES)) }
             }
         }
     }

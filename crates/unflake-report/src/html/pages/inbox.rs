@@ -61,9 +61,9 @@ impl HistoryTotals {
                 @if self.seconds_lost >= 0.1 { " · " (format::duration(self.seconds_lost)) " lost" }
                 @if let Some(since) = self.since { " · since " (layout.when(since)) }
             }
-            @if self.set_apart > 0 {
+            @if self.excluded_runs > 0 {
                 p.soft {
-                    (format::count(self.set_apart, "run"))
+                    (format::count(self.excluded_runs, "run"))
                     " excluded: most tests failed there, which no single test explains."
                 }
             }

@@ -51,7 +51,6 @@ pub enum View {
     Runs(RunList),
     Run(Box<RunPage>),
     Quarantine(QuarantinePage),
-    #[serde(rename = "said")]
     Error(ErrorPage),
 }
 
@@ -123,7 +122,7 @@ pub struct HistoryTotals {
     pub flaky: usize,
     pub broken: usize,
     /// Runs in which most tests failed.
-    pub set_apart: usize,
+    pub excluded_runs: usize,
     pub seconds_lost: f64,
     pub since: Option<Timestamp>,
     /// A run that appears to be in progress.

@@ -92,7 +92,7 @@ fn run(text: &str) -> RunRow {
         listed: Some(20),
         exit: None,
         going_on: true,
-        set_apart: false,
+        excluded: false,
     }
 }
 
@@ -138,7 +138,7 @@ fn views(text: &str) -> Vec<View> {
     let overall = HistoryTotals {
         going_on: Some(Box::new(run(text))),
         behind: true,
-        set_apart: 1,
+        excluded_runs: 1,
         tests: 3,
         runs: 9,
         ..HistoryTotals::default()

@@ -71,7 +71,7 @@ impl RunPage {
             end if end.is_empty() => String::new(),
             end => format!("; {end}"),
         };
-        let why = if run.set_apart { ", because most tests failed in it: no test is blamed" } else { "" };
+        let why = if run.excluded { ", because most tests failed in it" } else { "" };
         format!("{ran}: {failed}{end}{why}")
     }
 

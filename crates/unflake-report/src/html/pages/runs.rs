@@ -49,7 +49,7 @@ pub struct RunRow {
     /// It has not ended, and recorded something a moment ago.
     pub going_on: bool,
     /// Most tests failed, so it counts against no test.
-    pub set_apart: bool,
+    pub excluded: bool,
 }
 
 impl RunHead {
@@ -123,7 +123,7 @@ fn row(layout: &PageLayout, run: &RunRow) -> Markup {
 /// How the run ended, in one or two words.
 pub(super) fn end(run: &RunRow) -> String {
     match run.exit {
-        _ if run.set_apart => "quarantined".to_owned(),
+        _ if run.excluded => "excluded".to_owned(),
         _ if run.going_on => "going on".to_owned(),
         Some(code) => format!("exit {code}"),
         None if run.head.id.parse::<i64>().is_ok() => "did not end".to_owned(),

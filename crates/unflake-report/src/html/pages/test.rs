@@ -253,7 +253,7 @@ impl FailureGroup {
                         "fingerprint " code { (self.fingerprint) } " · "
                         (layout.link_or_text(&layout.cause(&self.id), "all tests that fail like this"))
                     }
-                    pre.said { (bounded(trace, LINES)) }
+                    pre.trace { (bounded(trace, LINES)) }
                 }
             }
         }

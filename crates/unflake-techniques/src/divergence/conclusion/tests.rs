@@ -104,7 +104,7 @@ fn two_kinds_of_failure_have_two_starts() {
     let mut lines: Vec<(u32, u32)> = found.locations.iter().map(|one| (one.line.line, one.failing)).collect();
     lines.sort_unstable();
     assert_eq!(lines, [(2, 10), (5, 10)]);
-    assert_eq!(found.partings.len(), 2);
+    assert_eq!(found.points.len(), 2);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn identical_runs_yield_only_the_failing_line() {
         runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
     }
     let found = conclude(runs.raised(2));
-    assert_eq!((found.partings.len(), found.kind), (0, Cause::Unknown));
+    assert_eq!((found.points.len(), found.kind), (0, Cause::Unknown));
     let [only] = &found.locations[..] else { panic!("{:?}", found.locations) };
     assert_eq!((only.line.line, only.chance), (2, 1.0), "no more than that it fails there");
 }

@@ -76,17 +76,17 @@ fn a_brittle_test_fails_again_when_its_state_is_removed() {
     // Another failure than the one alone proves nothing.
     let other = Some(failure("KeyError"));
     let mut suite = SimulatedSuite::new(2, vec![(0, polluter("b")), (1, brittle(&["b"]))]);
-    assert_eq!(prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, other)).leak.kind, LeakKind::Suspected);
+    assert_eq!(prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, other)).leak.kind, LeakKind::Possible);
 }
 
 #[test]
-fn unrestorable_state_is_only_suspected() {
+fn unrestorable_state_is_only_possible() {
     for known_before in [true, false] {
         let cells = vec!["a".to_owned(), "b".to_owned(), "c".to_owned()];
         let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&["b"]))]);
         suite.unrestorable.insert("b".to_owned(), known_before);
         let found = prove(&mut suite, ExpectedChange::Passes);
-        assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Suspected, vec!["b"]));
+        assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Possible, vec!["b"]));
         assert_eq!(found.leak.cells[0].fixed.as_deref(), Some("it is bolted down"));
         assert_eq!(
             sentence(&found),
@@ -112,14 +112,14 @@ fn state_restored_without_effect_is_not_blamed() {
         vec![(0, polluter("a")), (1, SimulatedTest { fails_if: Some(Box::new(|_| true)), ..SimulatedTest::default() })],
     );
     let found = prove(&mut suite, ExpectedChange::Passes);
-    assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Suspected, vec![]));
+    assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Possible, vec![]));
     assert_eq!(sentence(&found), "leaked state not found: restoring a does not change the outcome");
 }
 
 #[test]
 fn a_test_that_tolerates_the_state_proves_nothing() {
     let found = prove(&mut SimulatedSuite::new(2, vec![(0, polluter("a"))]), ExpectedChange::Passes);
-    assert_eq!(found.leak.kind, LeakKind::Suspected);
+    assert_eq!(found.leak.kind, LeakKind::Possible);
     assert!(sentence(&found).ends_with("not proven: the outcome differs in a fork of the process"));
 }
 
@@ -129,7 +129,7 @@ fn random_failures_prove_nothing() {
         let noisy = SimulatedTest { random_percent: 50, ..SimulatedTest::default() };
         let mut suite = SimulatedSuite::new(2, vec![(0, polluter("a")), (1, noisy)]);
         suite.rng = SeededRng(seed);
-        assert_eq!(prove(&mut suite, ExpectedChange::Passes).leak.kind, LeakKind::Suspected, "seed {seed}");
+        assert_eq!(prove(&mut suite, ExpectedChange::Passes).leak.kind, LeakKind::Possible, "seed {seed}");
     }
 }
 

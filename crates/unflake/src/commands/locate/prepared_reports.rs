@@ -29,7 +29,7 @@ pub(crate) fn find(
     let tests = store.find_tests(&wanted.test)?;
     let ([test], Some(tree)) = (&tests[..], worktree_hash::state(here)) else { return Ok(None) };
     let ready = store.prepared(Some(&tree))?.into_iter().find(|ready| ready.test == *test);
-    let answers = store.answers()?;
+    let answers = store.feedback()?;
     Ok(ready.filter(|ready| is_as_thorough(ready, wanted)).map(|ready| (ready, answers)))
 }
 

@@ -47,7 +47,7 @@ impl Quarantine {
     }
 
     /// The result of each entry.
-    pub(crate) fn set_apart(&self, record: &Gathered) -> Vec<QuarantineResult> {
+    pub(crate) fn results(&self, record: &Gathered) -> Vec<QuarantineResult> {
         let of =
             |entry: &Quarantined| QuarantineResult { entry: entry.clone(), standing: self.standing(entry, record) };
         self.entries.iter().map(of).collect()

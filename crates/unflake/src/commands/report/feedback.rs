@@ -32,7 +32,7 @@ pub(crate) fn run(args: ReportFeedbackArgs, context: &Context) -> Result<Exit, C
         );
     };
     let useful = answer == Usefulness::Useful;
-    store.answer(&Feedback { finding: id.clone(), useful, at: recorder::now(), why: args.why.clone() })?;
+    store.record_feedback(&Feedback { finding: id.clone(), useful, at: recorder::now(), why: args.why.clone() })?;
     let kept = match useful {
         true => "useful: shown in full again".to_owned(),
         false => {
@@ -83,7 +83,7 @@ fn takes_feedback(finding: &Finding) -> bool {
 }
 
 fn list(store: &Store) -> Result<Exit, CommandError> {
-    let (mut findings, answers) = (store.latest_findings(usize::MAX)?, store.answers()?);
+    let (mut findings, answers) = (store.latest_findings(usize::MAX)?, store.feedback()?);
     findings.retain(|stored| takes_feedback(&stored.finding));
     findings.truncate(LISTED);
     print("print the findings", |out| {

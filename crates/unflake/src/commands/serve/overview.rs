@@ -93,7 +93,7 @@ impl Overview {
         }
         let ready = store.prepared(None)?.into_iter();
         let ready = ready.filter_map(|one| Some((scores.today(*keys.get(one.test.as_str())?), one))).collect();
-        let useless = store.answers()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
+        let useless = store.feedback()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
         let located = findings.iter().filter_map(|(key, stored)| {
             let (finding, first) = divergence(stored, &useless)?;
             (first.chance < LIKELY).then(|| (*key, finding.cause().0))
@@ -116,7 +116,7 @@ impl Overview {
             runs: self.scores.runs.len(),
             flaky: states().count() - broken,
             broken,
-            set_apart: self.scores.bad_days.len(),
+            excluded_runs: self.scores.bad_days.len(),
             seconds_lost: states().map(lost).sum(),
             since: self.scores.runs.first().map(|run| run.started),
             going_on: None,

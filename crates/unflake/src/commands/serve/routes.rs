@@ -203,7 +203,7 @@ impl<'a> Routes<'a> {
             let Some(known) = known.filter(|stored| !stored.finding.is_real()) else {
                 return Ok(RouteResult::NotFound("finding"));
             };
-            store.answer(&answer)?;
+            store.record_feedback(&answer)?;
             let key = store.key_of(&known.finding.test)?;
             Ok(RouteResult::Redirect(key.map_or("/".to_owned(), |key| format!("/test/{}", key.0))))
         })

@@ -66,11 +66,11 @@ fn numbered(views: &ViewBuilder, number: usize) -> Result<RunRow, CommandError> 
         SourceId::Report(_) => None,
     };
     let going_on = ours.as_ref().map(|run| is_in_progress(views, run)).transpose()?.unwrap_or(false);
-    let set_apart = scores.bad_days.contains(&(number as u32));
-    Ok(row(head(source), views.overview.tallies[number], ours.as_ref(), going_on, set_apart))
+    let excluded = scores.bad_days.contains(&(number as u32));
+    Ok(row(head(source), views.overview.tallies[number], ours.as_ref(), going_on, excluded))
 }
 
-fn row(head: RunHead, tally: RunTally, ours: Option<&Run>, going_on: bool, set_apart: bool) -> RunRow {
+fn row(head: RunHead, tally: RunTally, ours: Option<&Run>, going_on: bool, excluded: bool) -> RunRow {
     RunRow {
         head,
         command: ours.map(|run| run.facts.command.join(" ")).unwrap_or_default(),
@@ -82,7 +82,7 @@ fn row(head: RunHead, tally: RunTally, ours: Option<&Run>, going_on: bool, set_a
         listed: ours.and_then(|run| run.listed).map(|(listed, _)| listed),
         exit: ours.and_then(|run| run.ended).map(|(_, exit)| exit),
         going_on,
-        set_apart,
+        excluded,
     }
 }
 
@@ -106,10 +106,10 @@ pub(crate) fn page(views: &ViewBuilder, id: &str) -> Result<Option<RunPage>, Com
     match id.parse() {
         Ok(ours) => {
             let Some(run) = views.store.run(RunId(ours))? else { return Ok(None) };
-            let set_apart = number().is_some_and(|number| scores.bad_days.contains(&(number as u32)));
+            let excluded = number().is_some_and(|number| scores.bad_days.contains(&(number as u32)));
             let is_in_progress = is_in_progress(views, &run)?;
             let failed = failed(views, &[SourceId::Run(run.id)])?;
-            let row = row(ours_head(&run), failed.tally, Some(&run), is_in_progress, set_apart);
+            let row = row(ours_head(&run), failed.tally, Some(&run), is_in_progress, excluded);
             let notes = notes(views, run.id)?;
             Ok(Some(assemble(row, ours_facts(&run), failed, notes)))
         }

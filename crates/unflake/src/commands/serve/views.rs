@@ -197,7 +197,7 @@ impl ViewBuilder<'_> {
     /// All findings on a test, the newest first.
     fn findings(&self, key: TestKey) -> Result<Vec<FindingEntry>, CommandError> {
         let Some(found) = self.overview.findings.get(&key) else { return Ok(Vec::new()) };
-        let answers = self.store.answers()?;
+        let answers = self.store.feedback()?;
         Ok(found
             .iter()
             .map(|stored| {

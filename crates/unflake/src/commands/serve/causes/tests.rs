@@ -165,7 +165,7 @@ fn divergence(test: &str) -> Finding {
         runs: 20,
         failed: 9,
         timed_out: 0,
-        partings: Vec::new(),
+        points: Vec::new(),
         unknown: Vec::new(),
     };
     Finding {
@@ -196,7 +196,7 @@ fn tests_located_at_one_line_share_a_cause_unless_marked_not_useful() {
     assert_eq!((start.file.as_str(), start.line), ("shop/mail.py", 18));
 
     let finding: Fingerprint = divergence("a.py::one").id();
-    store.answer(&unflake_model::Feedback { finding, useful: false, at: Timestamp(2), why: None }).unwrap();
+    store.record_feedback(&unflake_model::Feedback { finding, useful: false, at: Timestamp(2), why: None }).unwrap();
     assert_eq!(causes(&store).len(), 2);
 }
 
