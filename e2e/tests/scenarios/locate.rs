@@ -37,7 +37,10 @@ fn a_crashed_run_counts_as_failing_with_its_trace() {
     let first = &finding["locations"][0];
     assert_eq!((&first["file"], &first["line"]), (&"test_it.py".into(), &4.into()), "{finding:#}");
     assert_eq!(finding["shows"]["line"], 8);
-    let page = std::fs::read_to_string(sandbox.project().join(".unflake/reports/test_by_chance.html")).unwrap();
+    let reports: Vec<_> = std::fs::read_dir(sandbox.project().join(".unflake/reports")).unwrap().collect();
+    let [Ok(report)] = &reports[..] else { panic!("{reports:?}") };
+    assert!(report.file_name().to_string_lossy().starts_with("test_by_chance-"), "{report:?}");
+    let page = std::fs::read_to_string(report.path()).unwrap();
     assert!(page.contains("random.randrange"), "{page}");
 
     // Without a test it takes the one that was flaky most recently.

@@ -10,11 +10,11 @@ use unflake_store::{ReadyReport, Store, StoredFinding, TestKey};
 use unflake_techniques::TestStanding;
 
 use crate::commands::history::score;
-use crate::commands::locate::batch::page_for;
 use crate::commands::locate::command::shown;
 use crate::config::project;
 use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};
+use crate::output::report_path::report_path;
 use crate::project::code_owners::CodeOwners;
 
 /// The number of latest attempts in which the last failure is looked up.
@@ -124,7 +124,7 @@ impl<'a> KnowledgeBase<'a> {
             }
             let id = stored.finding.id();
             let answer = self.answers.iter().find(|answer| answer.finding == id && !answer.useful).cloned();
-            let page = page_for(self.directory, test);
+            let page = report_path(self.directory, test, "");
             let page = (stored.finding.technique() == "divergence" && page.is_file()).then(|| shown(&page, self.here));
             known.push(KnownFinding {
                 finding: stored.finding.clone(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod console;
 pub(crate) mod report_files;
+pub(crate) mod report_path;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

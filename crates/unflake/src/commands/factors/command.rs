@@ -1,6 +1,6 @@
 //! `unflake factors`: which factor of its environment makes a test fail.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Zoned;
@@ -14,12 +14,13 @@ use unflake_techniques::{Experiment, ExperimentConfig};
 use crate::args::factors::FactorsArgs;
 use crate::commands::factors::experiment_plan::{self, Plan};
 use crate::commands::factors::repro_commands::add_commands;
-use crate::commands::locate::command::{flaky_lately, page_of, shown};
+use crate::commands::locate::command::{flaky_lately, shown};
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
+use crate::output::report_path::report_path;
 use crate::output::write_file;
 use crate::project::revision;
 use crate::recorders::Recorders;
@@ -82,7 +83,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     done.finish(&conclusion);
     let gathered = &mut done.record;
     let extremes = add_commands(&mut gathered.findings, &baseline);
-    let page = args.html.clone().unwrap_or_else(|| page_of(&settings.store.value.dir, &file_name(matching)));
+    let page = args.html.clone().unwrap_or_else(|| default_page(&settings.store.value.dir, matching));
     let has_page = !gathered.findings.is_empty();
     let shared = ExperimentReport {
         findings: &[],
@@ -190,9 +191,8 @@ fn conclude(gathered: &Gathered, baseline_error: Option<String>, name: &str) -> 
     }
 }
 
-fn file_name(tests: &[TestId]) -> TestId {
-    match tests {
-        [test] => TestId::new(format!("{}.factors", test.as_str())),
-        _ => TestId::new("factors"),
-    }
+/// One report per test, or per group of tests that ran together.
+fn default_page(history: &Path, tests: &[TestId]) -> PathBuf {
+    let names: Vec<&str> = tests.iter().map(TestId::as_str).collect();
+    report_path(history, &TestId::new(names.join(" ")), ".factors")
 }

@@ -1,6 +1,6 @@
 //! `unflake locate --all`: locates every flaky test ahead of time, within one budget.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use unflake_model::TestId;
@@ -8,7 +8,7 @@ use unflake_report::{self as report, LocateReport, PreparedBatch, PreparedEntry,
 use unflake_store::ReadyReport;
 
 use crate::args::locate::{LocateArgs, LocateLimits};
-use crate::commands::locate::command::{TIME, page_of, shown};
+use crate::commands::locate::command::{TIME, shown};
 use crate::commands::locate::divergence_run::{self, LocateRequest, LocateResult};
 use crate::commands::locate::prepared_reports;
 use crate::config::project;
@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::history::scores;
 use crate::interrupt::was_interrupted;
 use crate::output::console::print;
+use crate::output::report_path::report_path;
 use crate::output::{write_file, write_to};
 use crate::project::source_files::SourceFiles;
 use crate::project::worktree_hash;
@@ -148,7 +149,7 @@ impl Batch<'_> {
     /// Writes the full report where there is a finding, and returns its path.
     fn page(&mut self, result: &LocateResult) -> Option<String> {
         let finding = result.record.findings.first()?;
-        let path = page_for(&self.settings.store.value.dir, &finding.test);
+        let path = report_path(&self.settings.store.value.dir, &finding.test, "");
         let root = project::find(&self.context.here);
         let sources = SourceFiles::new(&root);
         let sources = |file: &str| sources.lines(file);
@@ -200,12 +201,4 @@ fn kind(result: &LocateResult) -> PreparedKind {
         _ if result.record.findings.is_empty() => PreparedKind::NotReproduced,
         _ => PreparedKind::Located,
     }
-}
-
-/// The path of the full report on a test. A part of the fingerprint tells tests of the same name
-/// apart.
-pub(crate) fn page_for(store: &Path, test: &TestId) -> PathBuf {
-    let page = page_of(store, test);
-    let name = page.file_stem().unwrap_or_default().to_string_lossy();
-    page.with_file_name(format!("{name}-{}.html", &test.fingerprint().0[..8]))
 }

@@ -1,10 +1,9 @@
 //! `unflake locate`: takes a prepared report or makes a new one, and shows it.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use unflake_model::TestId;
 use unflake_report::{self as report, LocateReport};
 use unflake_store::{Store, StoreLocation};
 
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::report_files::{ReportFiles, RunSummary};
+use crate::output::report_path::report_path;
 use crate::output::write_file;
 use crate::project::source_files::SourceFiles;
 use crate::technique_run::ReportFacts;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
     let page = match (&args.html, result.record.findings.first()) {
         (_, None) => None,
         (Some(path), Some(_)) => Some(path.clone()),
-        (None, Some(finding)) => Some(page_of(&settings.store.value.dir, &finding.test)),
+        (None, Some(finding)) => Some(report_path(&settings.store.value.dir, &finding.test, "")),
     };
     let root = project::find(here);
     let sources = SourceFiles::new(&root);
@@ -125,18 +125,6 @@ pub(crate) fn flaky_lately(store: &StoreLocation, least: f64, by: &str) -> Resul
             Err(CommandError::usage(what).hint(format!("`{by} TEST`")))
         }
     }
-}
-
-/// The default path of the full report: beside the history.
-pub(crate) fn page_of(store: &Path, test: &TestId) -> PathBuf {
-    let name = test.as_str();
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
-    let last = name.rsplit("::").next().unwrap_or(name);
-    let mut name: String = last.chars().map(plain).take(100).collect();
-    if name.trim_matches(['_', '.']).is_empty() {
-        name = "test".to_owned();
-    }
-    store.join("reports").join(format!("{name}.html"))
 }
 
 /// A path relative to the current directory where it is below it.
