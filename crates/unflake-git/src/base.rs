@@ -118,7 +118,7 @@ impl Repository {
     fn no_base(&self, branch: &str) -> GitError {
         GitError::NoBase(if self.shallow {
             format!(
-                "where this parted from {branch} is not in this clone, which is shallow; \
+                "the merge base with {branch} is not in this clone, which is shallow; \
                  `git fetch --unshallow` brings the rest of its history"
             )
         } else {

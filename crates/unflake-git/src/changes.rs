@@ -153,7 +153,7 @@ impl Repository {
 struct Differences {
     paths: BTreeMap<Vec<u8>, Difference>,
     /// Files that are not checked out. They are reported, because a test cannot read them; they do
-    /// not make the tree dirty, because nobody changed them.
+    /// not make the tree dirty, because no edit changed them.
     not_checked_out: Vec<(Vec<u8>, ChangeKind)>,
     unknown: Vec<String>,
 }

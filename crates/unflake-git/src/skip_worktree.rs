@@ -1,4 +1,4 @@
-//! Finds changes in files that git was told to ignore (`assume-unchanged`, `skip-worktree`).
+//! Finds changes in files that git ignores by request (`assume-unchanged`, `skip-worktree`).
 
 use std::collections::HashMap;
 

@@ -222,7 +222,7 @@ pub enum ProbeVerdict {
 }
 
 impl ProbeVerdict {
-    pub fn yes_if(holds: bool, otherwise: impl FnOnce() -> String) -> Self {
-        if holds { Self::Yes } else { Self::No(otherwise()) }
+    pub fn yes_if(observed: bool, otherwise: impl FnOnce() -> String) -> Self {
+        if observed { Self::Yes } else { Self::No(otherwise()) }
     }
 }

@@ -96,10 +96,10 @@ fn values_have_positions_and_calls_are_merged() {
         world.add(&part).unwrap();
     }
     let seen = world.archive.values((TraceId(1), 0));
-    let told: Vec<_> =
+    let recorded: Vec<_> =
         seen.iter().map(|seen| (seen.at, world.archive.line(seen.line).line, &*seen.name, &*seen.text)).collect();
     assert_eq!(
-        told,
+        recorded,
         [(1, 10, "jitter", "0.5"), (2, 11, "returns", "'a\tb'"), (3, 11, "n", "[3 items] [1, 2, 3]")],
         "what was seen behind the last line that was kept has no place in it"
     );

@@ -131,8 +131,8 @@ fn other_versions_are_errors() {
     bytes[8] = 2;
     fs::write(part.join("thread-1"), bytes).unwrap();
     let attempt = Attempt::open(root.path()).unwrap();
-    let said = &attempt.processes[0].lost[0];
-    assert!(said.ends_with("thread-1: written in version 2 of the format, and this is version 1"), "{said}");
+    let reason = &attempt.processes[0].lost[0];
+    assert!(reason.ends_with("thread-1: written in version 2 of the format, and this is version 1"), "{reason}");
 
     fs::write(part.join("process"), "unflake-trace 2\n").unwrap();
     let attempt = Attempt::open(root.path()).unwrap();

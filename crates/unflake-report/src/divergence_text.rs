@@ -24,7 +24,7 @@ pub(crate) fn grouped_digits(number: u64) -> String {
 }
 
 /// The sentence of a finding with its confidence. Follows the test name.
-pub(crate) fn finding_sentence(finding: &Finding) -> Cow<'_, str> {
+pub fn finding_sentence(finding: &Finding) -> Cow<'_, str> {
     match &finding.detail {
         Detail::Divergence(divergence) => match divergence.locations.first() {
             Some(start) => {
@@ -137,8 +137,8 @@ pub(crate) fn cause_name(cause: Cause) -> &'static str {
 pub(crate) fn advice(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         Cause::Randomness => {
-            "Fix the seed in the test, or test for what holds for every value. If some values break the code itself, \
-             that is a bug: keep such a value as a test of its own."
+            "Fix the seed in the test, or assert only what is true for every value. If some values break the code \
+             itself, that is a bug: keep such a value as a test of its own."
         }
         Cause::Time => {
             "Give the code a clock that the test sets, instead of the real one. Compare times with room to spare, and \
@@ -156,15 +156,14 @@ pub(crate) fn advice(divergence: &Divergence) -> &'static str {
         }
         Cause::Network => {
             "Answer from a server that the test starts itself on this machine, at a port that the system picks. Where the \
-             real one is the point, keep it apart from the tests that must always pass."
+             real one is the point, run that test separately from those that must always pass."
         }
         Cause::Io => {
             "Give each test a directory of its own, and close and flush what is written before it is read. Sort listings \
              of directories."
         }
         Cause::LeakedState => {
-            "Set up in the test what it needs, and put back what it changes. `unflake order` names the test that leaves \
-             it behind."
+            "Set up in the test what it needs, and restore what it changes. `unflake order` names the polluter."
         }
         Cause::Resource => {
             "Let the system pick ports and names, release what was taken even when the test fails, and do not count on \
@@ -186,7 +185,7 @@ pub(crate) fn advice(divergence: &Divergence) -> &'static str {
              outside of the project: other programs, libraries, the machine."
         }
         Cause::Unknown => {
-            "Read the two ways from where they part: what decided there? If that does not say it, run the test more \
+            "Compare both paths after the divergence: what decided there? If that is not clear, run the test more \
              often, so that more failing runs can be compared."
         }
     }

@@ -20,6 +20,7 @@ use unflake_model::{
     Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Searched, Test, TestId, Totals,
 };
 
+pub use divergence_text::finding_sentence;
 pub use html::factors::factors_page;
 pub use html::filter::tune_page;
 pub use html::locate::page::locate_page;
@@ -30,7 +31,7 @@ pub use machine::ci_formats::{annotations, code_quality, markdown};
 pub use machine::json::json;
 pub use machine::junit::junit;
 pub use machine::sarif::sarif;
-pub use next_step::{NextCommand, NextStep, Symptoms, diagnosis_rank, is_diagnosis, next_step};
+pub use next_step::{NextAction, NextCommand, NextStep, Symptoms, diagnosis_rank, is_diagnosis, next_step};
 pub use terminal::factors::{ExperimentReport, factors};
 pub use terminal::filter::{
     AssertionRanks, LearnedFilter, ThresholdPoint, TuneReport, VaryingAssertion, filter_learned, filter_ranks,

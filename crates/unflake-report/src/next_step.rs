@@ -1,9 +1,11 @@
 //! The next step for a flaky test: the diagnosis that is known, or the command that finds one.
 //! Every output takes it from here.
 
+use serde::Serialize;
 use unflake_model::{Detail, Finding, NioKind, VerdictKind};
 
 use crate::attempts_by_test::TestCases;
+use crate::divergence_text::finding_sentence;
 use crate::{RunReport, ScoreState, quote};
 
 /// What is known about a flaky test.
@@ -33,6 +35,28 @@ pub enum NextStep<'a> {
 pub struct NextCommand {
     pub command: String,
     pub purpose: &'static str,
+}
+
+/// The next step as pages show it, without the finding behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NextAction {
+    /// The cause is known: this sentence follows the name of the test.
+    Diagnosed { sentence: String, reproduce: Option<String> },
+    /// Run this command for this purpose.
+    Command { command: String, purpose: &'static str },
+}
+
+impl NextAction {
+    pub fn of(step: &NextStep) -> Self {
+        match step {
+            NextStep::Diagnosed(finding) => Self::Diagnosed {
+                sentence: finding_sentence(finding).into_owned(),
+                reproduce: finding.command().map(str::to_owned),
+            },
+            NextStep::Command(next) => Self::Command { command: next.command.clone(), purpose: next.purpose },
+        }
+    }
 }
 
 /// `known`: the findings about the test. None: there is nothing to find out.
@@ -65,8 +89,9 @@ pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, cases: &TestCases, findin
 /// The command that looks for the cause of an undiagnosed test.
 pub(crate) fn next_command(symptoms: &Symptoms<'_>) -> Option<NextCommand> {
     let (name, purpose) = match symptoms {
-        Symptoms { verdict: Some(VerdictKind::Real | VerdictKind::NotDecided), .. } => return None,
         Symptoms { state: Some(ScoreState::Broken), .. } => ("history show", "since when it fails"),
+        // Over many runs a real failure is one of several, and says nothing about the others.
+        Symptoms { verdict: Some(VerdictKind::Real | VerdictKind::NotDecided), state: None, .. } => return None,
         Symptoms { verdict: Some(VerdictKind::FlakyStateDependent), .. } => ("order", "find the polluter"),
         Symptoms {
             verdict: Some(VerdictKind::FlakyBursty | VerdictKind::FlakySeedDependent | VerdictKind::UnaffectedByChange),

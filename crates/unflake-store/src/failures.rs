@@ -17,6 +17,7 @@ pub struct FailureRef {
     pub message: TextKey,
     pub trace: TextKey,
     pub file: Option<TextKey>,
+    pub line: Option<u32>,
 }
 
 /// Identifies a text within one history.
@@ -73,7 +74,8 @@ impl Store {
 
     fn failed_in_run(&self, run: RunId, each: &mut dyn FnMut(TestKey, FailureRef)) -> Result<(), StoreError> {
         let failures = self.list(
-            "SELECT attempt.test, attempt.outcome, failure.phase, failure.kind, failure.message, failure.trace, failure.file
+            "SELECT attempt.test, attempt.outcome, failure.phase, failure.kind, failure.message, failure.trace, failure.file,
+                    failure.line
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              JOIN failure ON failure.attempt = attempt.id
              WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
@@ -86,6 +88,7 @@ impl Store {
                     message: TextKey(row.get(4)?),
                     trace: TextKey(row.get(5)?),
                     file: row.get::<Option<i64>>(6)?.map(TextKey),
+                    line: row.get(7)?,
                 };
                 Ok((TestKey(row.get(0)?), row.get::<EnumName<Outcome>>(1)?.0, failure))
             },
@@ -98,7 +101,7 @@ impl Store {
         let sql = "SELECT number, kind, message, trace FROM reported_failure WHERE report = ?";
         let failures = self.list(sql, params![report.0], |row| {
             let (kind, message, trace) = (TextKey(row.get(1)?), TextKey(row.get(2)?), TextKey(row.get(3)?));
-            let failure = FailureRef { phase: None, kind, message, trace, file: None };
+            let failure = FailureRef { phase: None, kind, message, trace, file: None, line: None };
             Ok((row.get::<i64>(0)?.cast_unsigned(), failure))
         })?;
         if failures.is_empty() {

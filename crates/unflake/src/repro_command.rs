@@ -41,7 +41,7 @@ impl ReproCommands<'_> {
         in_shell(&plain.unwrap_or_else(|| self.replay(session)))
     }
 
-    /// `unflake replay` with what the user said on the command line: the rest is found again.
+    /// `unflake replay` with what the user gave on the command line: the rest is found again.
     fn replay(&self, session: &ReplayedSession<'_>) -> Vec<String> {
         let mut words = ["unflake", "replay"].map(str::to_owned).to_vec();
         words.extend(self.options());

@@ -39,7 +39,7 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) compare: Option<ComparisonBase>,
     /// What to keep of traces and layers, whose files are gone when the run is over.
     pub(crate) recorders: Recorders,
-    /// Told to the runner at the end, so that it can exit as if only these had failed.
+    /// Passed to the runner at the end, so that it can exit as if only these had failed.
     pub(crate) gates: Gate<'a>,
     /// The time budget in seconds, where there is one.
     pub(crate) budget: Option<f64>,
@@ -175,8 +175,8 @@ pub(crate) fn found_nothing(record: &Gathered, found: &str) -> Conclusion {
 }
 
 /// The conclusion where nothing can be concluded from findings: the run was interrupted, the tests
-/// could not be run, or there are none. `interrupted` says what becomes of what was found until
-/// then.
+/// could not be run, or there are none. `interrupted` says what happens to findings so
+/// far.
 pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) -> Option<Conclusion> {
     if record.totals.interrupted {
         return Some(Exit::Interrupted.because(interrupted));

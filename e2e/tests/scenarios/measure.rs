@@ -30,9 +30,9 @@ fn a_flaky_test_is_reported_with_a_confidence_interval() {
     assert_eq!(failures["of"], 20);
     let share = failures["seen"].as_f64().unwrap() / 20.0;
     assert!(failures["low"].as_f64() < Some(share) && failures["high"].as_f64() > Some(share), "{failures}");
-    assert!(result.stdout.contains("FLAKY") && result.stdout.contains("95 % sure"), "{}", result.stdout);
+    assert!(result.stdout.contains("FLAKY") && result.stdout.contains("95 % CI"), "{}", result.stdout);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("test_by_chance") && page.contains("How far the runs differ"), "{page}");
+    assert!(page.contains("test_by_chance") && page.contains("How much runs differ"), "{page}");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn only_selected_tests_and_layers_are_measured() {
     let layers: Vec<_> =
         result.json()["measured"]["layers"].as_array().unwrap().iter().map(|layer| layer["layer"].clone()).collect();
     assert_eq!(layers, ["verdict", "code"]);
-    assert!(result.stdout.contains("all runs alike"), "{}", result.stdout);
+    assert!(result.stdout.contains("no differences"), "{}", result.stdout);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_disabled_noise_rule_lets_noise_through() {
     let sandbox = Sandbox::with_tests("import os\n\ndef test_pid():\n    pid = os.getpid()\n    assert pid > 0\n");
     let with = measure(&sandbox, &["--runs", "3", "--layer", "assertion"], &PYTEST).expect_exit(0);
     assert!(with.list("findings").is_empty(), "{:?}", with.findings());
-    assert!(with.stdout.contains("taken for noise"), "{}", with.stdout);
+    assert!(with.stdout.contains("suppressed as noise"), "{}", with.stdout);
     let without =
         measure(&sandbox, &["--runs", "3", "--layer", "assertion", "--no-rule", "pids"], &PYTEST).expect_exit(0);
     assert_eq!(without.findings(), ["test_it.py::test_pid assertion"]);
@@ -95,6 +95,6 @@ fn a_runner_without_layers_has_verdicts_and_output() {
     };
     assert_eq!(words(&measured["layers"], "layer"), ["verdict", "interface"], "{}", result.stdout);
     assert_eq!(words(&measured["unseen"], ""), ["assertion", "code", "behaviour"]);
-    assert!(result.stdout.contains("not seen: code: the runner or its agent tells nothing of it"), "{}", result.stdout);
+    assert!(result.stdout.contains("not recorded: code: the runner does not record it"), "{}", result.stdout);
     assert!(result.findings().iter().any(|finding| finding.ends_with("interface")), "{}", result.stdout);
 }

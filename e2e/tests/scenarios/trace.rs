@@ -92,9 +92,9 @@ fn opens() {
     assert_eq!(
         opens.stdout,
         format!(
-            "  shop::shop opens passed\n\n  ran:\n    tests/shop.rs\n  read:\n    data/prices.txt\n  looked at:\n    Cargo.toml\n  \
-             looked for, not there:\n    data/missing.txt\n  listed:\n    data\n  started:\n    {sh}\n  \
-             not all: started {sh}: what it did is not known\n"
+            "  shop::shop opens passed\n\n  ran:\n    tests/shop.rs\n  read:\n    data/prices.txt\n  stat:\n    Cargo.toml\n  \
+             missing:\n    data/missing.txt\n  listed:\n    data\n  started:\n    {sh}\n  \
+             incomplete: started {sh}: what it did is not known\n"
         )
     );
 }
@@ -141,7 +141,7 @@ TEST(Shop, Reads) {
     assert!(
         result.stdout.ends_with(
             "\n\n  ran:\n    shop_test.cpp\n  read:\n    data/names.txt\n    data/prices.txt\n  \
-             looked for, not there:\n    data/missing.txt\n"
+             missing:\n    data/missing.txt\n"
         ),
         "{}",
         result.stdout

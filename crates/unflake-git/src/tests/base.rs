@@ -144,7 +144,7 @@ fn a_shallow_clone_reports_missing_commits() {
 
     let copy = clone(&repo, &["--depth=1", "--no-single-branch"]);
     copy.git(&["switch", "--quiet", "feature"]);
-    assert!(message(copy.base(&[])).starts_with("where this parted from origin/main is not in this clone"));
+    assert!(message(copy.base(&[])).starts_with("the merge base with origin/main is not in this clone"));
 }
 
 #[test]

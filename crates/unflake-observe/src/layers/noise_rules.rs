@@ -243,13 +243,14 @@ impl Rules {
     }
 
     pub(crate) fn hidden(&self) -> Vec<SuppressedNoise> {
-        let told = |active: &Active| SuppressedNoise {
+        let suppressed = |active: &Active| SuppressedNoise {
             rule: active.rule.name.to_owned(),
             replaced: active.replaced,
             units: active.units,
             example: active.example.clone(),
         };
-        let mut all: Vec<SuppressedNoise> = self.on.iter().filter(|active| active.replaced > 0).map(told).collect();
+        let mut all: Vec<SuppressedNoise> =
+            self.on.iter().filter(|active| active.replaced > 0).map(suppressed).collect();
         all.sort_by_key(|hidden| std::cmp::Reverse(hidden.units));
         all
     }
@@ -337,9 +338,9 @@ mod tests {
     #[test]
     fn every_rule_says_what_it_does() {
         let mut names: Vec<_> = TABLE.iter().map(|rule| rule.name).collect();
-        let mut told: Vec<_> = RULES.iter().map(|(name, _)| *name).collect();
+        let mut declared: Vec<_> = RULES.iter().map(|(name, _)| *name).collect();
         names.sort_unstable();
-        told.sort_unstable();
-        assert_eq!(names, told);
+        declared.sort_unstable();
+        assert_eq!(names, declared);
     }
 }

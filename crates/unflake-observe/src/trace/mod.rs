@@ -38,7 +38,7 @@
 //!   `listed` (the entries of a directory), `walked` (a directory or pattern, by a function that
 //!   does not report what it found), `seen` (exists, not opened), `missed` (does not exist),
 //!   `loaded` (a library, not of the system, in the process at its start or end), `started` (a
-//!   program), `alone` (a program that was not told to trace). The path is absolute, resolved with
+//!   program), `alone` (a program without tracing). The path is absolute, resolved with
 //!   the working directory of that moment, without following links or removing `..`; that of a
 //!   program may be a bare name, if it was not found. `lost WHY`, also separated by a tab, means
 //!   that the list is incomplete (`limit`, 16384 lines per process; `too-long`, a path; `no-room`).

@@ -31,14 +31,14 @@ pub fn factors_page(report: &ExperimentReport, out: &mut dyn Write) -> io::Resul
         section {
             h2 { "Worlds" }
             p {
-                "Each world differs from the baseline in the factors that it is named after. The box plots show the "
-                "duration of its runs. Each dot is a run, filled if it failed."
+                "Each row sets the named factors; everything else is as at the baseline. Box plots show the duration of "
+                "its runs. Each dot is a run, filled if it failed."
             }
             (plan(&whole.plan))
         }
         @if !whole.untried.is_empty() {
             section {
-                h2 { "Not trial" }
+                h2 { "Not tried" }
                 ul {
                     @for untried in &whole.untried {
                         li { code { (one_line(&untried.name)) } ": " (one_line(&untried.why)) }

@@ -26,15 +26,16 @@ pub fn tune_page(tuned: &TuneReport, out: &mut dyn Write) -> io::Result<()> {
     let varying = format::count(tuned.varied as usize, "varying assertion");
     let page = html! {
         h1 { (format!("Threshold {:.2}", tuned.threshold)) }
-        p { (format!("It lets {removed:.0} % of {varying} fail, and none whose failure was marked true or update.")) }
+        p { (format!("It excuses {removed:.0} % of {varying}, and no failure that was labelled true or update.")) }
         p { (format::capital(&evidence_sentence(tuned))) "." }
         @if let Some((threshold, share)) = tuned.balance {
-            p { (format!("Both curves meet at {threshold:.2}: {:.0} % taken out, as many kept.", share * 100.0)) }
+            @let share = share * 100.0;
+            p { (format!("Both curves meet at {threshold:.2}: {share:.0} % excused, {share:.0} % of bugs kept.")) }
         }
         (curves(tuned))
         (table(tuned))
     };
-    out.write_all(standalone("Threshold of the flake filter", &[STYLE], page).as_bytes())
+    out.write_all(standalone("Threshold of the assertion filter", &[STYLE], page).as_bytes())
 }
 
 fn curves(tuned: &TuneReport) -> Markup {
@@ -46,8 +47,8 @@ fn curves(tuned: &TuneReport) -> Markup {
         tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
     };
     let every = (tuned.curve.len() / 8).max(1);
-    let name = "Share of flaky assertions taken out, and of bug-revealing ones kept, by threshold";
-    let legend = "dashed, hollow: varying assertions that may fail · solid, filled: bug-revealing ones that count";
+    let name = "Share of varying assertions excused and of bug-revealing ones kept, by threshold";
+    let legend = "dashed, hollow: varying assertions excused · solid, filled: bug-revealing assertions kept";
     html! {
         svg role="img" viewBox=(format!("0 0 {width} {height}")) aria-label=(name) {
             @for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
@@ -85,7 +86,7 @@ fn label(x: f64, y: f64, text: &str) -> Markup {
 fn table(tuned: &TuneReport) -> Markup {
     html! {
         table {
-            tr { th { "threshold" } th { "may fail" } th { "bugs kept" } }
+            tr { th { "threshold" } th { "excused" } th { "bugs kept" } }
             @for (threshold, removed, kept) in &tuned.curve {
                 tr {
                     td { (format!("{threshold:.1}")) }

@@ -33,7 +33,7 @@ pub(crate) fn document(head: Markup, title: &str, styles: &[&str], body: Markup)
 }
 
 pub(crate) fn footer() -> Markup {
-    html! { footer { "Written by unflake. This page loads nothing and runs no script." } }
+    html! { footer { "Written by unflake." } }
 }
 
 /// Makes control characters and hidden ones visible, in whatever part of the document they are.

@@ -28,19 +28,19 @@ pub fn measure_page(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let main = html! {
         header {
             p.kicker { "unflake measure" }
-            h1 { "How far the runs differ" }
+            h1 { "How much runs differ" }
             p.lead { (counts(run, &differing).join(" · ")) }
         }
-        (section("Layer by layer", table(measured)))
+        (section("Layers", table(measured)))
         @for test in differing.iter().take(TESTS) { (test_section(test)) }
         @if differing.len() > TESTS {
-            p { (format::count(differing.len() - TESTS, "test")) " more are in the JSON document." }
+            p { (format::count(differing.len() - TESTS, "test")) " more are in the JSON file." }
         }
-        (list("What rules hid", noise.collect()))
-        (list("What is not known", unknown.collect()))
+        (list("Suppressed noise", noise.collect()))
+        (list("Limits", unknown.collect()))
         (footer())
     };
-    out.write_all(standalone("How far the runs differ", &[include_str!("base.css")], main).as_bytes())
+    out.write_all(standalone("How much runs differ", &[include_str!("base.css")], main).as_bytes())
 }
 
 fn table(measured: &Measurement) -> Markup {
@@ -60,7 +60,7 @@ fn table(measured: &Measurement) -> Markup {
 fn test_section(test: &TestDifferences) -> Markup {
     let outcome = match (test.kind, test.failures()) {
         (_, Some(rate)) => format!("Failed in {} of {} runs ({}).", rate.seen, rate.of, interval(&rate)),
-        (DifferingKind::Failing, None) => "Fails in every run, and not always in the same way.".to_owned(),
+        (DifferingKind::Failing, None) => "Fails in every run, in different ways.".to_owned(),
         _ => "Passes in every run.".to_owned(),
     };
     html! {

@@ -36,7 +36,7 @@ enum Importance {
 /// A finding, prepared for all of these formats.
 struct CiFinding<'a> {
     importance: Importance,
-    /// Somebody marked it as not useful.
+    /// It was marked as not useful.
     not_useful: bool,
     test: &'a TestId,
     sentence: &'a str,

@@ -33,7 +33,7 @@ pub(crate) struct TestDifferences<'a> {
     pub(crate) kind: DifferingKind,
 }
 
-/// Outcome class of a differing test: those that nobody has noticed come first.
+/// Outcome class of a differing test: passing tests come first, because no run has shown that they differ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DifferingKind {
     Green,
@@ -80,7 +80,7 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
     let term = &mut TermWriter::new(*style, out);
     let differing = TestDifferences::all(run);
     let (counts, separator) = (counts(run, &differing), style.sign(" · ").trim_end());
-    let (last, before) = counts.split_last().expect("the time is always told");
+    let (last, before) = counts.split_last().expect("the time is always counted");
     let counts: Vec<String> = before.iter().map(|count| format!("{count}{separator}")).chain([last.clone()]).collect();
     term.words(2, Tone::Bold, counts.iter().map(String::as_str))?;
     for problem in run.problems {
@@ -114,15 +114,15 @@ pub(crate) fn counts(run: &RunReport, differing: &[TestDifferences]) -> Vec<Stri
     let tests = tests.filter(|tests| *tests > 0).map_or(run.tests.len(), |tests| tests as usize);
     let mut counts = vec![format::count(tests, "test"), format::count(measured, "run")];
     counts.push(match of(DifferingKind::Green) {
-        0 if differing.is_empty() && measured > 1 => "all runs alike".to_owned(),
+        0 if differing.is_empty() && measured > 1 => "no differences".to_owned(),
         0 => "no passing test differs".to_owned(),
-        1 => "1 differs from run to run although it passes".to_owned(),
-        tests => format!("{tests} differ from run to run although they pass"),
+        1 => "1 passing test differs".to_owned(),
+        tests => format!("{tests} passing tests differ"),
     });
     match of(DifferingKind::Flaky) {
         0 => {}
-        1 => counts.push("1 fails now and then".to_owned()),
-        tests => counts.push(format!("{tests} fail now and then")),
+        1 => counts.push("1 flaky".to_owned()),
+        tests => counts.push(format!("{tests} flaky")),
     }
     counts.push(format::duration(run.totals.seconds));
     counts
@@ -167,7 +167,7 @@ pub(crate) fn difference_text(unit: &Difference, layer: &LayerDifference) -> Str
 
 /// A rate with its confidence interval.
 pub(crate) fn interval(rate: &Rate) -> String {
-    format!("95 % sure: {:.0} to {:.0} %", rate.low * 100.0, rate.high * 100.0)
+    format!("95 % CI {:.0}–{:.0} %", rate.low * 100.0, rate.high * 100.0)
 }
 
 fn labelled(term: &mut TermWriter, indent: usize, label: &str, text: &str) -> io::Result<()> {
@@ -182,15 +182,8 @@ fn labelled(term: &mut TermWriter, indent: usize, label: &str, text: &str) -> io
     Ok(())
 }
 
-pub(crate) const COLUMNS: [&str; 7] = [
-    "layer",
-    "entropy of the suite",
-    "range",
-    "entropy of a test on average",
-    "range",
-    "tests that differ",
-    "false positives",
-];
+pub(crate) const COLUMNS: [&str; 7] =
+    ["layer", "suite entropy", "range", "mean test entropy", "range", "tests differ", "false positives"];
 
 /// A row of the table.
 pub(crate) fn row(layer: &LayerMeasure) -> [String; 7] {
@@ -217,12 +210,12 @@ fn numbers(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
     if term.style.width < TABLE {
         for [layer, suite, range, average, ranges, tests, wrong] in &rows {
             let text = format!(
-                "{layer}: suite H {suite}, range {range}; a test on average H {average}, range {ranges}; {tests} tests differ; false positives {wrong}"
+                "{layer}: suite H {suite}, range {range}; mean per test H {average}, range {ranges}; {tests} tests differ; false positives {wrong}"
             );
             term.prose(2, Tone::Usual, &text)?;
         }
     } else {
-        let heads = ["layer", "suite H", "range", "average H", "range", "tests differ", "false positives"];
+        let heads = ["layer", "suite H", "range", "mean H", "range", "tests differ", "false positives"];
         let wide = |at: usize| rows.iter().map(|row| row[at].len()).chain([heads[at].len()]).max().unwrap_or(0);
         let cell = |at: usize, text: &str| match at {
             0 => format!("{text:<0$}", wide(at)),
@@ -242,8 +235,8 @@ fn numbers(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
 pub(crate) fn legend(measured: &Measurement) -> String {
     let runs = measured.runs.max(1);
     format!(
-        "H is 0 where all runs are alike and {:.2} where no two of {runs} are; the range counts what is not the same in all of them. \
-         False positives are later runs that differ from the first, as if that were the truth.",
+        "H: entropy of the runs, 0 if all are equal, {:.2} if no two of {runs} are. range: units that differ between runs. \
+         false positives: later runs that differ from the first.",
         f64::from(runs).ln()
     )
 }
@@ -253,7 +246,7 @@ fn noise(term: &mut TermWriter, hidden: &[SuppressedNoise]) -> io::Result<()> {
     let (hid, idle): (Vec<&SuppressedNoise>, Vec<&SuppressedNoise>) = hidden.iter().partition(|rule| rule.units > 0);
     if !hid.is_empty() {
         term.blank()?;
-        term.prose(2, Tone::Usual, "taken for noise and not counted (--no-rule NAME counts it):")?;
+        term.prose(2, Tone::Usual, "suppressed as noise (--no-rule NAME counts it):")?;
     }
     for rule in hid {
         term.prose(
@@ -265,7 +258,7 @@ fn noise(term: &mut TermWriter, hidden: &[SuppressedNoise]) -> io::Result<()> {
     if !idle.is_empty() {
         let names: Vec<&str> = idle.iter().map(|rule| rule.rule.as_str()).collect();
         term.blank()?;
-        term.prose(2, Tone::Faint, &format!("rules that replaced something and hid nothing: {}", names.join(", ")))?;
+        term.prose(2, Tone::Faint, &format!("noise rules that suppressed no difference: {}", names.join(", ")))?;
     }
     Ok(())
 }
@@ -296,17 +289,15 @@ pub(crate) fn missing_layers(measured: &Measurement) -> Vec<String> {
     for layer in &measured.unseen {
         let why = match (layer, gaps(*layer).next()) {
             (_, Some(gap)) => gap.why.clone(),
-            (Layer::Interface, None) => {
-                "no test showed a page or printed anything that its runner handed on".to_owned()
-            }
-            (_, None) => "the runner or its agent tells nothing of it".to_owned(),
+            (Layer::Interface, None) => "no test showed a page or printed output that the runner passes on".to_owned(),
+            (_, None) => "the runner does not record it".to_owned(),
         };
-        texts.push(format!("not seen: {layer}: {why}"));
+        texts.push(format!("not recorded: {layer}: {why}"));
     }
     for layer in measured.layers.iter().map(|layer| layer.layer) {
         for gap in gaps(layer) {
             let attempts = format::count(gap.attempts as usize, "attempt");
-            texts.push(format!("not all seen: {layer}: {} ({attempts})", gap.why));
+            texts.push(format!("incomplete: {layer}: {} ({attempts})", gap.why));
         }
     }
     texts

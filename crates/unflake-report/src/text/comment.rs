@@ -29,8 +29,8 @@ pub fn comment(tests: &[FlakyTest], base: &str, out: &mut dyn Write) -> io::Resu
     let noun = if tests.len() == 1 { "flaky test runs" } else { "flaky tests run" };
     let mut text = format!("{COMMENT}\n### ≈ {} {noun} through code that this change touches\n\n", tests.len());
     text.push_str(
-        "They fail now and then without any change. If one fails here, `unflake run` says whether that is real or \
-         flaky; if you are in that code anyway, this is what is known.\n",
+        "They also fail without any change. If one fails here, `unflake run` classifies the failure as real or flaky. \
+         What is known:\n",
     );
     let mut shown = 0;
     for test in tests.iter().take(MAX_TESTS) {
@@ -69,7 +69,7 @@ fn section(test: &FlakyTest) -> String {
             0 => String::new(),
             more => format!(", and {} more", format::count(more, "file")),
         };
-        let _ = writeln!(text, "- of this change, {}{more}", touched.join(", "));
+        let _ = writeln!(text, "- changed code: {}{more}", touched.join(", "));
     }
     match test.best() {
         Some(known) => cause(&mut text, known),
@@ -94,21 +94,21 @@ fn cause(text: &mut String, known: &KnownFinding) {
     );
     if let Some(divergence) = known.divergence() {
         let _ = writeln!(text, "- kind: {}", divergence_text::cause_name(divergence.kind));
-        let _ = writeln!(text, "- what people do: {}", divergence_text::advice(divergence));
+        let _ = writeln!(text, "- fix: {}", divergence_text::advice(divergence));
     }
     if let Some(command) = finding.command() {
-        let _ = writeln!(text, "- see it yourself: {}", code(command));
+        let _ = writeln!(text, "- reproduce: {}", code(command));
     }
     if let Some(page) = &known.page {
         let _ = writeln!(text, "- full report: {}", code(page));
     }
     let id = format::short(&finding.id()).to_owned();
-    let _ = writeln!(text, "- of no use? `unflake report feedback {id} not-useful`");
+    let _ = writeln!(text, "- not useful? `unflake report feedback {id} not-useful`");
 }
 
 fn nothing_known(text: &mut String, test: &FlakyTest) {
     if let Some((when, meaning)) = &test.not_reproduced {
-        let _ = writeln!(text, "- looked for on {}: {}", test_summary::day(*when), inline(meaning));
+        let _ = writeln!(text, "- not reproduced on {}: {}", test_summary::day(*when), inline(meaning));
         return;
     }
     if let Some(next) = next_command(&test.symptoms()) {

@@ -72,7 +72,7 @@ fn heading(test: &FlakyTest) -> String {
             }
             None => format!("{name} is flaky: {}", divergence_text::finding_sentence(&known.finding)),
         },
-        None => format!("{name} is flaky, and why is not known yet"),
+        None => format!("{name} is flaky: cause unknown"),
     }
 }
 
@@ -91,14 +91,11 @@ fn what_happened(text: &mut String, test: &FlakyTest) {
             };
             if !row.strip.is_empty() {
                 let strip: String = row.strip.iter().map(sign).collect();
-                let _ = write!(
-                    text,
-                    "\nIts last runs, the newest last (✗ failed, ≈ failed and passed): {}\n",
-                    code(&strip)
-                );
+                let _ =
+                    write!(text, "\nLatest runs, the newest last (✗ failed, ≈ failed and passed): {}\n", code(&strip));
             }
         }
-        None => text.push_str(" is not in any run that counts yet.\n"),
+        None => text.push_str(" is in no recorded run yet.\n"),
     }
 }
 
@@ -118,20 +115,19 @@ fn evidence(text: &mut String, known: &KnownFinding) {
         inline(&divergence.because)
     );
     if let Some(shows) = &divergence.shows {
-        let _ = writeln!(text, "It shows at {}.", code(&file_and_line(shows)));
+        let _ = writeln!(text, "The failure is raised at {}.", code(&file_and_line(shows)));
     }
     for unknown in &divergence.unknown {
-        let _ = writeln!(text, "Not known: {}.", inline(unknown));
+        let _ = writeln!(text, "Limit: {}.", inline(unknown));
     }
-    let _ = write!(text, "\n## What people do\n\n{}\n", divergence_text::advice(divergence));
+    let _ = write!(text, "\n## Fix\n\n{}\n", divergence_text::advice(divergence));
 }
 
 fn nothing_known(text: &mut String, test: &FlakyTest) {
     text.push_str("\n## Why\n\n");
     match &test.not_reproduced {
         Some((when, meaning)) => {
-            let _ =
-                writeln!(text, "Not known. It was looked for on {}: {}.", test_summary::day(*when), inline(meaning));
+            let _ = writeln!(text, "Unknown: not reproduced on {}: {}.", test_summary::day(*when), inline(meaning));
         }
         None if test.findings.is_empty() => text.push_str("Unknown: not diagnosed yet.\n"),
         None => text.push_str("Unknown: the findings so far were marked as not useful.\n"),
@@ -139,7 +135,7 @@ fn nothing_known(text: &mut String, test: &FlakyTest) {
 }
 
 fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFinding>) {
-    text.push_str("\n## See it yourself\n\n");
+    text.push_str("\n## Reproduce\n\n");
     if let Some(command) = best.and_then(|known| known.finding.command()) {
         let _ = writeln!(text, "- {}", code(command));
     }
@@ -153,7 +149,7 @@ fn how_to_reproduce(text: &mut String, test: &FlakyTest, best: Option<&KnownFind
     }
     if let Some(known) = best {
         let id = format::short(&known.finding.id()).to_owned();
-        let _ = writeln!(text, "- of no use? `unflake report feedback {id} not-useful`");
+        let _ = writeln!(text, "- not useful? `unflake report feedback {id} not-useful`");
     }
 }
 

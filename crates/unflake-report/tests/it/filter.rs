@@ -36,7 +36,7 @@ fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> F
 
 fn let_go() -> Sample {
     let sentence = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
-    Sample::new(0, "everything else passed; one failure was let go")
+    Sample::new(0, "everything else passed; one failure was excused")
         .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
         .passing(3)
         .found(filtered(TOTAL, FilterKind::Flaky, "cart.width == 358", sentence))
@@ -83,7 +83,7 @@ fn the_learned_filter() {
         file: Some("unflake-filter.toml"),
         expires: Some("2027-02-14".to_owned()),
     };
-    let sample = Sample::new(0, "one assertion both held and failed").passing(3);
+    let sample = Sample::new(0, "one assertion both passed and failed").passing(3);
     assert_snapshot!(written(|out| filter_learned(&sample.run(), &learned, &WIDE, false, out)));
 }
 

@@ -135,7 +135,7 @@ fn check_counts(root: &Element) {
 
 fn check(sample: &Sample) -> Element {
     let document = document(sample);
-    quick_junit::Report::deserialize_from_str(&document).expect("somebody else can read it too");
+    quick_junit::Report::deserialize_from_str(&document).expect("another library reads it");
     let root = read(&document);
     assert_eq!(root.name, "testsuites");
     check_counts(&root);

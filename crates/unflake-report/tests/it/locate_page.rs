@@ -75,11 +75,11 @@ const ATTRIBUTES: [&str; 18] = [
 fn checked(page: &str) -> String {
     fn look_at(element: &BytesStart) -> String {
         let name = String::from_utf8(element.name().as_ref().to_vec()).unwrap();
-        assert!(ELEMENTS.contains(&&*name), "an element of somebody else: {name}");
+        assert!(ELEMENTS.contains(&&*name), "unknown element: {name}");
         for attribute in element.attributes() {
             let attribute = attribute.unwrap();
             let key = std::str::from_utf8(attribute.key.as_ref()).unwrap();
-            assert!(ATTRIBUTES.contains(&key), "an attribute of somebody else: {key}");
+            assert!(ATTRIBUTES.contains(&key), "unknown attribute: {key}");
         }
         name
     }
@@ -145,14 +145,14 @@ fn two_divergence_points() {
             "Asynchronous wait",
             "Wait for the condition",
             "Likely, p = 0.004, 50 runs",
-            "takes 1 of 41 passing runs for failing ones",
+            "1 of 41 passing runs have it too",
             "6 of 9 failing runs",
-            "6 of 9 failing runs part after shop/queue.py:41, in main, after 530 lines",
+            "6 of 9 failing runs diverge after shop/queue.py:41, in main, after 530 lines",
             "5 runs",
             "Empty: the queue is empty",
             "worker after shop/worker.py:14",
             "task poll at once",
-            "3 of 9 failing runs part at once",
+            "3 of 9 failing runs diverge at once",
             "cannot join thread",
             "shop/worker.py:12",
             "Possible, p = 0.20: 3 of 9 failing runs, 1 of 41 passing",
@@ -169,7 +169,7 @@ fn another_order_and_no_source() {
         &[
             "Root cause (likely, p < 0.001, 30 runs): src/count.rs:7",
             "Race condition",
-            "the source is not there",
+            "source not available",
             "the order differs from here",
         ],
     );

@@ -85,7 +85,7 @@ fn flaky_verdict() -> Finding {
 }
 
 fn comment_on(tests: &[FlakyTest]) -> String {
-    written(|out| comment(tests, "1f0c2a77b1, where this parted from origin/main", out))
+    written(|out| comment(tests, "1f0c2a77b1, merge base with origin/main", out))
 }
 
 #[test]
@@ -136,11 +136,11 @@ fn findings_marked_not_useful_are_shortened_never_hidden() {
     let text = sample.summary(&samples::WIDE, false);
     assert!(text.contains("FLAKY    tests/test_mail.py::TestSending::test_retry\n         marked as not useful on 2026-11-15: known for years\n"), "{text}");
     assert!(!text.contains("unflake locate"), "{text}");
-    assert_eq!(text.matches("marked as").count(), 1, "a real failure is told in full\n{text}");
+    assert_eq!(text.matches("marked as").count(), 1, "a real failure is reported in full\n{text}");
     assert!(text.contains("failed 4 of 4 attempts"), "{text}");
     sample.flaky_gates = true;
     let text = written(|out| summary(&sample.run(), &samples::WIDE, false, out));
-    assert!(!text.contains("marked as"), "what fails the run is told in full\n{text}");
+    assert!(!text.contains("marked as"), "what fails the run is reported in full\n{text}");
     let text = written(|out| markdown(&sample.run(), out));
     assert!(text.contains("REAL") && text.contains("FLAKY"), "{text}");
 }

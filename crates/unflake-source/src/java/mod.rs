@@ -34,7 +34,7 @@ pub struct AssertionSite {
     pub called: String,
 }
 
-/// An expression is a part of a name: a longer one is cut, and told from others by its hash.
+/// An expression is a part of a name: a longer one is cut and identified by its hash.
 const MAX_EXPRESSION: usize = 1000;
 /// Expressions with more tokens, or more calls in a chain, are generated.
 const MAX_TOKENS: usize = 2000;

@@ -64,7 +64,7 @@ impl Wire {
         }
     }
 
-    /// Whether the connection is local, so that nobody can eavesdrop.
+    /// Whether the connection is local, so that eavesdropping is impossible.
     pub(super) fn is_local(&self) -> bool {
         match self.stream.get_ref() {
             Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),

@@ -34,7 +34,7 @@ impl VersionSample {
         self.groups.iter().map(|group| group.times).sum()
     }
 
-    /// Whether it both held and failed. Values that vary while the assertion holds do not matter.
+    /// Whether it both passed and failed. Values that vary while the assertion passes do not matter.
     pub fn is_inconsistent(&self) -> bool {
         is_inconsistent(&self.groups)
     }
@@ -51,7 +51,7 @@ impl Flakiness {
         self.worst().score()
     }
 
-    /// The highest-scoring version on which it both held and failed.
+    /// The highest-scoring version on which it both passed and failed.
     pub fn worst_inconsistent(&self) -> Option<&VersionSample> {
         let flaky = self.versions.iter().filter(|sample| sample.is_inconsistent());
         flaky.max_by(|one, other| one.score().total_cmp(&other.score()))

@@ -72,7 +72,7 @@ impl Technique for RepeatedRuns {
     }
 }
 
-/// Samples the assertions of every attempt. Assertions that have both held and failed may fail from
+/// Samples the assertions of every attempt. Assertions that have both passed and failed may fail from
 /// then on, as they will with a filter, so that later assertions are sampled equally often.
 #[derive(Default)]
 pub struct AssertionLearning {

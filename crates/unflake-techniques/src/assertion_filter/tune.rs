@@ -31,7 +31,7 @@ pub struct ThresholdPoint {
 /// The recommended threshold and its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdAdvice {
-    /// The smallest threshold that keeps every failure somebody must see.
+    /// The lowest threshold that keeps every failure labelled as a bug or an update.
     pub point: ThresholdPoint,
     /// Where both curves meet, interpolated linearly.
     pub balance: Option<(f64, f64)>,

@@ -22,7 +22,7 @@ pub(crate) struct Candidate {
     pub(crate) when: f64,
     /// P-value, corrected for everything that was examined.
     pub(crate) p_value: f64,
-    /// What holds in failing runs; the sentence continues with how often.
+    /// What is true in failing runs; the sentence continues with how often.
     pub(crate) what: String,
     pub(crate) value: Option<ValueSplit>,
     /// By run: the value; empty for a control-flow edge.

@@ -15,7 +15,7 @@ use crate::stats::exact_test::ExactTest;
 const SIGNIFICANT: f64 = 0.01;
 
 /// Edges that threads together take more often in failing runs. Taking an edge less often mostly
-/// means that nobody waited for a thread, which that thread's own edges show. `taken`: edge counts
+/// means that a thread was not waited for, which its own edges show. `taken`: edge counts
 /// by thread and run.
 pub(crate) fn cross_thread_edges(
     runs: &AlignedRuns<'_>,

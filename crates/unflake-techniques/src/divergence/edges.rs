@@ -29,8 +29,7 @@ pub(crate) type LineEdge = (u32, u32);
 /// LineEdge counts of one thread in one run.
 pub(crate) type EdgeCounts = HashMap<LineEdge, EdgeUse, BuildHasherDefault<EdgeHasher>>;
 
-/// A fast hasher: there are hundreds of millions of edges, and nobody gains from crafted
-/// collisions.
+/// A fast hasher: there are hundreds of millions of edges, and no attacker crafts collisions.
 #[derive(Default)]
 pub(crate) struct EdgeHasher(u64);
 

@@ -16,7 +16,7 @@ pub(crate) struct ValueSplitRule {
     pub(crate) rule: SplitRule,
 }
 
-/// The rule that holds in failing runs.
+/// The rule that is true in failing runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SplitRule {
     /// The largest number below the threshold, and the smallest that counts.

@@ -226,7 +226,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What holds in failing runs, such as `jitter ≥ 0.93`.
+/// What is true in failing runs, such as `jitter ≥ 0.93`.
 fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
     let name = if name == RETURNS { "the return value" } else { name };
     let which = match kind.which {

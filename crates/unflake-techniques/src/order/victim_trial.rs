@@ -169,25 +169,25 @@ mod tests {
 
     use super::*;
 
-    fn holds(seen: u32, tried: u32, alone_passed: u32, alone_tried: u32) -> bool {
+    fn confirmed(seen: u32, tried: u32, alone_passed: u32, alone_tried: u32) -> bool {
         let (scheduler, test, best) = (Scheduler::new(Isolation::Fork, 1.0), TestId::from("v"), RefCell::default());
         VictimTrial::new(&scheduler, &test, &best).is_significant(&Repeats { seen, tried, alone_passed, alone_tried })
     }
 
     #[test]
     fn five_of_five_is_significant_and_less_is_not() {
-        assert!(holds(5, 5, 5, 5));
-        assert!(!holds(4, 5, 5, 5));
-        assert!(!holds(5, 5, 4, 5));
-        assert!(!holds(3, 3, 3, 3));
-        assert!(!holds(5, 5, 0, 0));
-        assert!(!holds(0, 0, 5, 5));
+        assert!(confirmed(5, 5, 5, 5));
+        assert!(!confirmed(4, 5, 5, 5));
+        assert!(!confirmed(5, 5, 4, 5));
+        assert!(!confirmed(3, 3, 3, 3));
+        assert!(!confirmed(5, 5, 0, 0));
+        assert!(!confirmed(0, 0, 5, 5));
     }
 
     #[test]
     fn a_varying_outcome_needs_more_repetitions() {
-        assert!(holds(7, 20, 20, 20));
-        assert!(!holds(5, 20, 20, 20));
-        assert!(!holds(20, 20, 19, 20));
+        assert!(confirmed(7, 20, 20, 20));
+        assert!(!confirmed(5, 20, 20, 20));
+        assert!(!confirmed(20, 20, 19, 20));
     }
 }

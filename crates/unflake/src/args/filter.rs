@@ -17,7 +17,7 @@ use crate::exit::Exit;
 pub(crate) enum FilterCommand {
     /// Run the tests and write assertions that vary into the filter
     ///
-    /// Records what each assertion sees, and adds those that both hold and fail to the filter.
+    /// Records what each assertion sees, and adds those that both pass and fail to the filter.
     Learn(Box<FilterLearnArgs>),
     /// Rank assertions, their objects and tests by how much they vary
     Show(FilterShowArgs),
@@ -44,7 +44,7 @@ pub(crate) struct FilterLearnArgs {
 
     /// Which assertions: strict or published [default: from the file, or strict]
     ///
-    /// `strict`: those that both held and failed. `published`: those that saw different values.
+    /// `strict`: those that both passed and failed. `published`: those that saw different values.
     #[arg(long, value_name = "RULE", hide_possible_values = true)]
     pub(crate) rule: Option<RuleName>,
 
@@ -112,7 +112,7 @@ pub(crate) struct FilterTuneArgs {
 
 fn tune_help() -> String {
     let examples = [
-        ("unflake filter tune", "Print the highest threshold that keeps every labelled bug."),
+        ("unflake filter tune", "Print the lowest threshold that keeps every labelled bug."),
         ("unflake filter tune --write", "Use that threshold from now on."),
     ];
     long_help(&examples, &[(Exit::Success, "a threshold is recommended")], READS)

@@ -100,7 +100,7 @@ impl ChangesSince<'_> {
         let since = self.at.entry(key).or_insert_with(|| changes_since(repository, &learned.revision));
         match since {
             Ok(since) => can_affect(since, &learned.on, granularity),
-            Err(why) => Some(format!("what changed since it was last looked at is unknown: {why}")),
+            Err(why) => Some(format!("what changed since its dependencies were recorded is unknown: {why}")),
         }
     }
 }
@@ -108,7 +108,7 @@ impl ChangesSince<'_> {
 fn changes_since(repository: &Repository, revision: &Revision) -> Result<Changes, String> {
     let commit = revision.commit.clone().ok_or("it was not in a commit")?;
     if revision.dirty.is_none() {
-        return Err("nobody knows which files were changed then".to_owned());
+        return Err("the changed files of that run are unknown".to_owned());
     }
     let base = Base { revision: commit.clone(), chosen: BaseChoice::Asked(commit) };
     let mut changes =

@@ -136,7 +136,7 @@ pub(crate) fn conclude(
     if !record.left.is_empty() {
         return Exit::Incomplete.because(format!("{} planned tests did not run", record.left.len()));
     }
-    // The runner was told that no test failed. Where it fails all the same, something other than a
+    // The runner received the result that no test failed. Where it fails all the same, something other than a
     // test did.
     if let Some(end) = record.closed.as_ref().and_then(|closed| closed.end).filter(|end| *end != Death::Exit(0)) {
         let how = match end {

@@ -90,8 +90,8 @@ fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {
     let groups = [
         ("ran", &depends.executed),
         ("read", &depends.read),
-        ("looked at", &depends.seen),
-        ("looked for, not there", &depends.missed),
+        ("stat", &depends.seen),
+        ("missing", &depends.missed),
         ("listed", &depends.listed),
         ("wrote", &depends.written),
         ("started", &depends.programs),
@@ -105,7 +105,7 @@ fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     for gap in &depends.gaps {
-        writeln!(out, "  not all: {}", report::one_line(gap))?;
+        writeln!(out, "  incomplete: {}", report::one_line(gap))?;
     }
     Ok(())
 }

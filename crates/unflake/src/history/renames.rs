@@ -142,13 +142,13 @@ fn find(
 /// Known renames that no longer hold because the old name is back, or hold again because it has
 /// gone again.
 fn revised(known: &[TestRename], listed: &HashSet<&TestId>, is_gone: &dyn Fn(&TestId) -> bool) -> Vec<TestRename> {
-    let holds = |one: &TestRename| match listed.contains(&one.old) {
+    let is_valid = |one: &TestRename| match listed.contains(&one.old) {
         true => Some(true),
         false => (listed.contains(&one.new) && is_gone(&one.old)).then_some(false),
     };
     known
         .iter()
-        .filter_map(|one| Some((one, holds(one)?)))
+        .filter_map(|one| Some((one, is_valid(one)?)))
         .filter(|(one, is_over)| one.is_over != *is_over)
         .map(|(one, is_over)| TestRename { is_over, ..one.clone() })
         .collect()

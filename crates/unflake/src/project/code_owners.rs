@@ -16,7 +16,7 @@ pub(crate) struct CodeOwners {
 }
 
 impl CodeOwners {
-    /// The owners of a project. Nobody owns anything where there is no file.
+    /// The owners of a project. Empty where there is no file.
     pub(crate) fn find(project: &Path) -> Self {
         let text = LOCATIONS.iter().find_map(|location| fs::read_to_string(project.join(location)).ok());
         Self::read(&text.unwrap_or_default())
@@ -45,7 +45,7 @@ impl CodeOwners {
         Self { patterns: patterns.build().unwrap_or_default(), owners: all_owners }
     }
 
-    /// Empty where nobody owns the file.
+    /// Empty where the file has no owner.
     pub(crate) fn of(&self, file: &str) -> &str {
         let matching = self.patterns.matches(file.trim_start_matches("./"));
         matching.last().map_or("", |last| &self.owners[*last])
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(of("build/logs/b/a.txt"), "@all");
         assert_eq!((of("one/a"), of("one/a/b")), ("@one", "@all"));
         assert_eq!(of("a/b/deep/c.py"), "@deep");
-        assert_eq!(of("free"), "", "nobody owns it");
+        assert_eq!(of("free"), "", "it has no owner");
         assert_eq!(of("with blank.py"), "@blank");
         assert_eq!(of("section/a.py"), "@section");
         assert_eq!((of("a[1]/{b,c}"), of("a1/b")), ("@literal", "@all"));

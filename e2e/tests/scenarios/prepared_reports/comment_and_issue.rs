@@ -74,10 +74,7 @@ fn a_comment_needs_learned_dependencies() {
 fn an_issue_describes_a_cause() {
     let sandbox = shop();
     let unknown = sandbox.unflake(["report", "issue", "test_quiet"]).finish().expect_exit(0).stdout;
-    assert!(
-        unknown.starts_with("test_quiet is flaky, and why is not known yet\n\n<!-- unflake:issue test "),
-        "{unknown}"
-    );
+    assert!(unknown.starts_with("test_quiet is flaky: cause unknown\n\n<!-- unflake:issue test "), "{unknown}");
     assert!(unknown.contains("TimeoutError: gave up"), "{unknown}");
     let result = pytest(&sandbox, "locate --all", &["--min-score", "0.2", "--runs", "30"]).expect_exit(0);
     assert_eq!(result.list("tests").len(), 1);

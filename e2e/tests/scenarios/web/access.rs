@@ -74,7 +74,7 @@ fn with_the_token_failures_can_be_quarantined() {
     let entries = served.json("/quarantine.json");
     assert_eq!(entries["entries"][0]["reason"], "slow <server>");
     let page = with_cookie("/quarantine");
-    assert!(page.body.contains("slow &lt;server&gt;") && page.body.contains("Let it count again"));
+    assert!(page.body.contains("slow &lt;server&gt;") && page.body.contains("Remove"));
     sandbox.run_invocation("", "python -m pytest").start().finish_beside_others().expect_exit(0);
 
     let remove = "test=test_it.py%3A%3Atest_a";

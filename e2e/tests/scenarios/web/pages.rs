@@ -118,7 +118,7 @@ def test_slow():
     running.wait_for("going");
     let inbox = served.json("/inbox.json");
     let id = inbox["overall"]["going_on"]["id"].as_str().expect("it goes on").to_owned();
-    assert!(served.get("/").text().contains("A run is going on"));
+    assert!(served.get("/").text().contains("Run in progress"));
     let page = served.get(&format!("/run/{id}"));
     assert!(page.body.contains("http-equiv=\"refresh\""), "it loads itself again");
     assert!(!served.get(&format!("/run/{id}?still=1")).body.contains("http-equiv=\"refresh\""));
@@ -142,7 +142,7 @@ fn ctrl_c_ends_the_server_without_leftovers() {
     let port = served.port;
     let (code, printed) = served.stop();
     assert_eq!(code, Some(0));
-    assert_eq!(printed, "  this machine only; without the token it is for reading. Ctrl-C ends it\n");
+    assert_eq!(printed, "  on this machine only; read-only without the token. Ctrl-C stops it\n");
     drop(silent);
     TcpListener::bind(("127.0.0.1", port)).expect("the port is free again");
     let mut left: Vec<String> = fs::read_dir(sandbox.project().join(".unflake"))
@@ -162,7 +162,7 @@ fn reasons_for_not_serving_are_given() {
     let result = sandbox.unflake(["serve", "--port", &port]).finish().expect_exit(2);
     assert_eq!(
         result.stderr.replace(&port, "[PORT]"),
-        "error: port [PORT] is taken, perhaps by another unflake serve\nhint: `unflake serve --port 0` takes one that is free\n"
+        "error: port [PORT] is in use, perhaps by another unflake serve\nhint: `unflake serve --port 0` picks a free port\n"
     );
     let empty = Sandbox::new();
     let result = empty.unflake(["serve", "--port", "0"]).finish().expect_exit(2);
@@ -193,8 +193,9 @@ fn a_divergence_is_shown_and_can_be_rated() {
     sandbox.unflake(["locate", "test_a", "--", "python", "-m", "pytest"]).finish().expect_exit(1);
     let served = Served::start(&sandbox);
     let tests = served.json("/tests.json");
-    let (key, starts) = (&tests["tests"][0]["key"], &tests["tests"][0]["starts"]);
-    assert_eq!((&starts["file"], &starts["line"]), (&"test_it.py".into(), &4.into()));
+    let (key, next) = (&tests["tests"][0]["key"], &tests["tests"][0]["next"]);
+    let sentence = next["diagnosed"]["sentence"].as_str().unwrap_or_else(|| panic!("{tests}"));
+    assert!(sentence.starts_with("starts at test_it.py:4 (likely, "), "{sentence}");
     let page = served.get(&format!("/located/{key}")).text();
     assert!(page.contains("test_it.py:4") && page.contains("n = random.random()"), "{page}");
     let data = served.json(&format!("/located/{key}.json"));
@@ -211,8 +212,8 @@ fn a_divergence_is_shown_and_can_be_rated() {
     assert_eq!(served.post("/answer", &bearer, "finding=none&useful=no").status, 404);
     assert_eq!(served.post("/answer", &bearer, &format!("finding={id}&useful=no")).status, 303);
     assert!(finding("divergence")["not_useful_since"].is_number());
-    // The inbox no longer links to it.
-    served.until("/tests.json", |tests| tests["tests"][0]["starts"].is_null());
+    // It is no longer the cause.
+    served.until("/tests.json", |tests| tests["tests"][0]["next"]["diagnosed"].is_null());
     assert_eq!(served.post("/answer", &bearer, &format!("finding={id}&useful=yes")).status, 303);
     assert!(finding("divergence")["not_useful_since"].is_null());
     assert_eq!(served.stop().0, Some(0));

@@ -14,9 +14,9 @@ const VALUE: usize = 40;
 /// The marks: sign, name and meaning.
 const LEGEND: [(&str, &str, &str); 4] = [
     ("▸", "start", "it starts here"),
-    ("=", "both", "failing and passing runs go through it"),
-    ("✗", "failing", "the way failing runs take where they part"),
-    ("✓", "passing", "the way passing runs take there"),
+    ("=", "both", "failing and passing runs"),
+    ("✗", "failing", "failing runs, after the divergence"),
+    ("✓", "passing", "passing runs, after the divergence"),
 ];
 
 pub(crate) fn legend() -> Markup {
@@ -36,7 +36,7 @@ pub(crate) fn figure(divergence: &Divergence, excerpt: &Excerpt) -> Markup {
         figure {
             figcaption { strong { (cut(excerpt.file)) } span.soft { (cut(excerpt.function)) } }
             table.code {
-                thead.hidden { tr { @for head in ["Who goes through it", "Line", "Source"] { th scope="col" { (head) } } } }
+                thead.hidden { tr { @for head in ["Executed by", "Line", "Source"] { th scope="col" { (head) } } } }
                 tbody {
                     @for (at, line) in excerpt.rows.iter().enumerate() {
                         @if line.gap {
@@ -84,7 +84,7 @@ fn row(divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain:
                 div {
                     @match &row.text {
                         Some(text) => { code { (cut(text)) } },
-                        None => { span.soft { "the source is not there" } },
+                        None => { span.soft { "source not available" } },
                     }
                     @if !notes.is_empty() { span.note { (notes.join("; ")) } }
                 }
@@ -97,28 +97,27 @@ fn row(divergence: &Divergence, row: &ExcerptLine, mark: Option<usize>, explain:
 fn explanation(divergence: &Divergence, row: &ExcerptLine) -> String {
     let mut sentences: Vec<&str> = Vec::new();
     if row.start {
-        sentences.push("Of the places that tell failing runs from passing ones, this is the likeliest start.");
+        sentences.push("Most likely location of the root cause.");
     }
     sentences.extend(row.executed_by.map(|executed_by| match executed_by {
-        ExecutedBy::Both => "Failing and passing runs go through this line.",
+        ExecutedBy::Both => "Failing and passing runs execute this line.",
         ExecutedBy::Failing => {
-            "From where they part, the failing run that was compared goes through this line, and the passing run that is \
-             most like it does not, as far as both were followed."
+            "After the divergence, the compared failing run executes this line and the most similar passing run does \
+             not."
         }
         ExecutedBy::Passing => {
-            "From where they part, the passing run that was compared goes through this line, and the failing one does \
-             not, as far as both were followed."
+            "After the divergence, the compared passing run executes this line and the failing run does not."
         }
     }));
     for note in &row.notes {
         sentences.push(match note {
             LineNote::Value(_) => "Its value is next to it.",
-            LineNote::Order => "The same lines run in all of them; which thread or task comes first differs.",
+            LineNote::Order => "All runs execute the same lines; which thread or task comes first differs.",
             LineNote::Diverges { failing_end: true, .. } => "Failing runs record nothing after it.",
             LineNote::Diverges { passing_end: true, .. } => "Passing runs record nothing after it.",
-            LineNote::Diverges { .. } => "Up to here both went the same way; the next line is another.",
-            LineNote::Failing { .. } => "It is the first line of the failing runs' own way.",
-            LineNote::Passing => "It is the first line of the passing runs' own way.",
+            LineNote::Diverges { .. } => "Failing and passing runs diverge after this line.",
+            LineNote::Failing { .. } => "First line of failing runs after the divergence.",
+            LineNote::Passing => "First line of passing runs after the divergence.",
             LineNote::FailureShown => "This is the line that raised the failure.",
         });
     }

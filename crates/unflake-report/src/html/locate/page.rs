@@ -55,9 +55,9 @@ fn facts(located: &LocateReport, divergence: &Divergence) -> Markup {
     let message = message.map(|(message, _)| message.trim()).filter(|message| !message.is_empty());
     html! {
         dl.facts {
-            @if let Some(start) = start { dt { "It starts" } dd { (at(&start.line)) } }
+            @if let Some(start) = start { dt { "Location" } dd { (at(&start.line)) } }
             @if let Some(shows) = &divergence.shows {
-                dt { "It shows" }
+                dt { "Failure" }
                 dd { (at(shows)) @if let Some(message) = message { blockquote { (cut(message)) } } }
             }
             dt { "Kind" }
@@ -65,7 +65,7 @@ fn facts(located: &LocateReport, divergence: &Divergence) -> Markup {
                 strong { (capital(divergence_text::cause_name(divergence.kind))) }
                 @if !divergence.because.trim().is_empty() { ", because " (sentence(&divergence.because)) }
             }
-            dt { "What people do" } dd { (divergence_text::advice(divergence).replace('`', "")) }
+            dt { "Fix" } dd { (divergence_text::advice(divergence).replace('`', "")) }
             @if let Some(start) = start {
                 dt { "Confidence" }
                 dd { (capital(&confidence(located.finding).unwrap_or_default())) ". It separates " (separated(start, divergence)) "." }
@@ -81,7 +81,7 @@ fn runs(located: &LocateReport, divergence: &Divergence) -> String {
     let excluded = match divergence.timed_out {
         0 => String::new(),
         runs => {
-            format!(" {runs} more timed out and are not compared: where they stop shows only when their time was over.")
+            format!(" {runs} more timed out and are not compared: where they stop depends on the time limit only.")
         }
     };
     // A report drawn from the store has no duration.
@@ -95,7 +95,7 @@ fn separated(location: &Location, divergence: &Divergence) -> String {
     match location.passing {
         0 => format!("{} of {} failing runs from all {passed} passing ones", location.failing, divergence.failed),
         taken => format!(
-            "{} of {} failing runs from passing ones, and takes {taken} of {passed} passing runs for failing ones",
+            "{} of {} failing runs from passing ones; {taken} of {passed} passing runs have it too",
             location.failing, divergence.failed
         ),
     }

@@ -25,33 +25,33 @@ pub(crate) fn body(located: &LocateReport, divergence: &Divergence) -> Markup {
     let runs = format::count(divergence.runs as usize, "run");
     html! {
         @if !excerpts.is_empty() {
-            (section("The code", html! {
+            (section("Code", html! {
                 @if marked { (legend()) }
                 @for excerpt in &excerpts { (figure(divergence, excerpt)) }
             }))
         }
         @if let Some(split) = valued.first().and_then(|first| first.value.as_ref()) {
-            (section("The values", html! { (values::scale(split)) (values::table(&valued)) }))
+            (section("Values", html! { (values::scale(split)) (values::table(&valued)) }))
         }
         @if let Some(point) = point {
-            (section("Where they part", html! { p { (point_sentence(divergence, point)) } (point_details(point)) }))
+            (section("Where the runs diverge", html! { p { (point_sentence(divergence, point)) } (point_details(point)) }))
         }
         @if !others.is_empty() {
-            (section("Other ways to fail", html! {
+            (section("Other divergence points", html! {
                 @for point in others.iter().take(LISTED) { (other_point(located, divergence, point)) }
                 @if let Some(more) = more(others.len()) { p { (more) } }
             }))
         }
         @if divergence.locations.len() > 1 {
-            (section("Other places that separate them", other_locations(divergence)))
+            (section("Other candidate locations", other_locations(divergence)))
         }
         @if let Some(command) = located.reproduce {
-            (section("See it yourself", html! {
+            (section("Reproduce", html! {
                 pre.command { code { (cut(command)) } }
-                p.soft { "Once may not be enough: it failed in " (divergence.failed) " of " (runs) " here." }
+                p.soft { "It failed in " (divergence.failed) " of " (runs) " here, so repeat it." }
             }))
         }
-        (section("What is not known", html! {
+        (section("Limits", html! {
             ul {
                 @for text in divergence.unknown.iter().take(LISTED) { li { (cut(&capital(&sentence(text)))) } }
                 @if let Some(more) = more(divergence.unknown.len()) { li { (more) } }
@@ -65,14 +65,12 @@ pub(crate) fn body(located: &LocateReport, divergence: &Divergence) -> Markup {
 fn caveat(divergence: &Divergence) -> &'static str {
     match divergence.kind {
         _ if divergence.locations.is_empty() => {
-            "Only the project's own code was recorded; what happens outside of it is not seen."
+            "Only the project's own code was recorded, not libraries or other processes."
         }
-        Cause::Unknown => {
-            "The place tells failing runs from passing ones; what makes it do now this, now that, is open."
-        }
+        Cause::Unknown => "This location separates failing from passing runs; why it differs between runs is unknown.",
         _ => {
-            "The place tells failing runs from passing ones; that it is the cause is shown only by a change there after \
-             which the test no longer fails."
+            "This location separates failing from passing runs. A change there after which the test no longer fails \
+             would prove that it is the cause."
         }
     }
 }
@@ -80,12 +78,12 @@ fn caveat(divergence: &Divergence) -> &'static str {
 /// How many runs diverge, where, and what they have in common before.
 fn point_sentence(divergence: &Divergence, point: &DivergencePoint) -> Markup {
     html! {
-        (point.runs) " of " (divergence.failed) " failing runs part " (cut(&diverges_where(point))) ", in "
+        (point.runs) " of " (divergence.failed) " failing runs diverge " (cut(&diverges_where(point))) ", in "
         strong { (cut(&point.strand)) }
         @match point.common {
             0 => ".",
-            1 => ", after 1 line that is the same as in the passing run most like them.",
-            n => { ", after " (grouped_digits(n)) " lines that are the same as in the passing run most like them." },
+            1 => ", after 1 line in common with the most similar passing run.",
+            n => { ", after " (grouped_digits(n)) " lines in common with the most similar passing run." },
         }
         @if point.failing.is_empty() { " The failing runs end there." }
         @if point.passing.is_empty() { " The passing run ends there." }
@@ -97,25 +95,25 @@ fn point_details(point: &DivergencePoint) -> Markup {
     let hidden = point.calls.len().saturating_sub(LISTED);
     html! {
         @if !point.calls.is_empty() {
-            h3 { "The calls that lead there" }
+            h3 { "Call stack" }
             ol.calls {
-                @if hidden > 0 { li.soft { (hidden) " further out" } }
+                @if hidden > 0 { li.soft { (hidden) " outer calls" } }
                 @for line in &point.calls[hidden..] { li { (at(line)) } }
             }
         }
         @if !point.messages.is_empty() {
-            h3 { "How these runs failed" }
+            h3 { "Failures of these runs" }
             @for (message, runs) in point.messages.iter().take(LISTED) {
                 p.soft { (format::count(*runs as usize, "run")) }
                 @match message.trim() {
-                    "" => { p { "nothing" } },
+                    "" => { p { "no message" } },
                     message => { blockquote { (cut(message)) } },
                 }
             }
             @if let Some(more) = more(point.messages.len()) { p { (more) } }
         }
         @if !point.elsewhere.is_empty() {
-            h3 { "Other threads and tasks that part too" }
+            h3 { "Other threads and tasks that diverge" }
             ul {
                 @for (strand, last) in point.elsewhere.iter().take(LISTED) {
                     li {

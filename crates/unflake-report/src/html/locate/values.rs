@@ -36,7 +36,7 @@ pub(crate) fn table(locations: &[&Location]) -> Markup {
 fn examples(values: &[String]) -> Markup {
     html! {
         @if values.is_empty() {
-            span.soft { "none was seen" }
+            span.soft { "none" }
         } @else {
             ul.values {
                 @for value in values.iter().take(EXAMPLES) { li { code { (cut_to(value, LONGEST)) } } }

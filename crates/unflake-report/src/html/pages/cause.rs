@@ -8,7 +8,7 @@ use unflake_model::Timestamp;
 
 use super::layout::{PageLayout, bounded, first_line, name, test};
 use super::{TestEntry, draw};
-use crate::next_step::{Symptoms, next_command};
+use crate::NextAction;
 use crate::text::format;
 
 /// Tests of a cause that the inbox names.
@@ -43,7 +43,7 @@ impl CauseSummary {
     pub(super) fn what(&self) -> String {
         let message = first_line(&self.message, 240);
         match (self.kind.is_empty(), message.is_empty()) {
-            (true, true) => "fails, and says nothing of why".to_owned(),
+            (true, true) => "fails without a message".to_owned(),
             (true, false) => message,
             (false, true) => name(&self.kind),
             (false, false) if message.starts_with(&self.kind) => message,
@@ -90,25 +90,14 @@ impl CauseSummary {
         }
     }
 
-    /// The recommended first step, depending on what is known.
+    /// The next step for the worst test, or the diagnosis of another one, which has the same cause.
     fn first_step(&self) -> Markup {
-        let Some(worst) = self.tests.first() else { return Markup::default() };
-        let next = next_command(&Symptoms {
-            test: &worst.score.test,
-            verdict: None,
-            state: Some(worst.score.state),
-            failure: &self.message,
-            can_locate: true,
-        });
-        let start = self.tests.iter().find_map(|one| one.starts.as_ref());
+        let steps = || self.tests.iter().filter_map(|one| one.next.as_ref());
+        let diagnosed = steps().find(|next| matches!(next, NextAction::Diagnosed { .. }));
         html! {
-            b { "First: " }
-            @match (start, next) {
-                (Some(start), _) => {
-                    "look at " code { (start.place()) } " (" (start.confidence()) "): " (first_line(&start.sentence, 200))
-                },
-                (None, Some(next)) => { (next.purpose) ": " (draw::command(&next.command)) },
-                (None, None) => { "fix it: it always fails" },
+            @match diagnosed.or(steps().next()) {
+                Some(next) => (draw::next_step(next)),
+                None => { b { "Next: " } "fix it: it fails in every run" },
             }
         }
     }
@@ -122,14 +111,14 @@ impl CausePage {
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let left = self.cause.test_count.saturating_sub(self.cause.tests.len());
         html! {
-            p.kicker { "Failures that look alike" }
+            p.kicker { "Failures with one cause" }
             h1 { (self.cause.what()) }
             p.soft { (format::duration(self.cause.seconds_lost)) " lost · " (self.cause.facts(layout)) }
             p.first { (self.cause.first_step()) }
             (super::tests::table(layout, &self.cause.tests))
             @if left > 0 { p.soft { "… and " (format::count(left, "test")) " more" } }
             @if !self.trace.trim().is_empty() {
-                h2 { "One of the failures" } pre.trace { (bounded(&self.trace, LINES)) }
+                h2 { "Latest failure" } pre.trace { (bounded(&self.trace, LINES)) }
             }
         }
     }

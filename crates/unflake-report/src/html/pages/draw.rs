@@ -3,10 +3,11 @@
 use maud::{Markup, display, html};
 use unflake_model::Outcome;
 
+use super::layout::first_line;
 use super::{PageLayout, PastAttempt, TestEntry};
 use crate::terminal::score::percent;
 use crate::text::format;
-use crate::{RecentOutcome, ScoreSince, ScoreState, quote};
+use crate::{NextAction, RecentOutcome, ScoreSince, ScoreState, quote};
 
 /// Size of the scatter plot, and the margins for its labels.
 const WIDTH: f64 = 720.0;
@@ -34,6 +35,22 @@ pub(super) fn chance(entry: &TestEntry) -> Markup {
     html! {
         @if score.state == ScoreState::Broken { "always" } @else {
             span title=(bounds) { (percent(score.probability)) }
+        }
+    }
+}
+
+/// Draws `Cause: …` with the command that reproduces it, or `Next: …` with the command that finds
+/// the cause.
+pub(super) fn next_step(next: &NextAction) -> Markup {
+    html! {
+        @match next {
+            NextAction::Diagnosed { sentence, reproduce } => {
+                b { "Cause: " } (first_line(sentence, 400))
+                @if let Some(line) = reproduce { " · reproduce: " (command(&first_line(line, TYPED))) }
+            },
+            NextAction::Command { command: line, purpose } => {
+                b { "Next: " } (command(&first_line(line, TYPED))) " (" (purpose) ")"
+            },
         }
     }
 }

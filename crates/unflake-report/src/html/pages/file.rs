@@ -32,7 +32,7 @@ impl SingleFileReport {
                 h1 { "Runs" }
                 (super::runs::table(layout, &runs))
                 @if self.run_count > runs.len() {
-                    p.soft { "… and " (format::count(self.run_count - runs.len(), "run")) " before" }
+                    p.soft { "… and " (format::count(self.run_count - runs.len(), "run")) " earlier" }
                 }
             }
             @for run in self.runs.iter().filter(|run| run.failure_count > 0) {

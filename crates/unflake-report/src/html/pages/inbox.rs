@@ -19,12 +19,12 @@ impl Inbox {
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let shown = self.causes.len();
         html! {
-            h1 { "What to look at" }
+            h1 { "Inbox" }
             (self.overall.draw(layout))
             @if self.causes.is_empty() { (self.nothing()) } @else {
                 p.soft {
-                    "Failures that say the same in the same place, or are found to start at the same line, are taken "
-                    "for one cause. What cost most time in failing and running again comes first."
+                    "Failures with the same message and place, at the same line of a test, or with the same diagnosis "
+                    "count as one cause. The cause that lost most time in failing attempts and reruns comes first."
                 }
                 ol.causes { @for cause in &self.causes { li { (cause.entry(layout)) } } }
                 @if layout.is_file() && self.pages.total > shown {
@@ -40,13 +40,13 @@ impl Inbox {
     fn nothing(&self) -> Markup {
         html! {
             p.lead {
-                @if self.overall.runs == 0 { "Nothing is known yet." } @else {
-                    "Nothing to do: no test is known to be flaky or broken."
+                @if self.overall.runs == 0 { "No runs recorded yet." } @else {
+                    "No flaky or broken tests."
                 }
             }
             p {
-                "What adds to this: " (draw::command("unflake run -- COMMAND")) " runs your tests, "
-                (draw::command("unflake history import REPORT…")) " takes in results of your CI."
+                (draw::command("unflake run -- COMMAND")) " records your tests, "
+                (draw::command("unflake history import REPORT…")) " imports results of your CI."
             }
         }
     }
@@ -64,14 +64,14 @@ impl HistoryTotals {
             @if self.excluded_runs > 0 {
                 p.soft {
                     (format::count(self.excluded_runs, "run"))
-                    " excluded: most tests failed there, which no single test explains."
+                    " excluded: most tests failed in them, so no single test is the cause."
                 }
             }
             @if let Some(run) = &self.going_on {
-                p.now { "A run is going on: " (layout.link_or_text(&layout.run(&run.head.id), &so_far(run))) }
+                p.now { "Run in progress: " (layout.link_or_text(&layout.run(&run.head.id), &so_far(run))) }
             }
             @if self.behind {
-                p.now { "The history has grown. It is being read; load this page again in a moment." }
+                p.now { "New results are being read; reload this page in a moment." }
             }
         }
     }

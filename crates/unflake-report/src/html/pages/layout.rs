@@ -135,7 +135,7 @@ pub(super) fn page(layout: &PageLayout, title: &str, place: &str, content: Marku
             }
             "\n" main { (content) }
             "\n" footer.foot {
-                "Written by unflake on " (layout.when(layout.now)) ". This page loads nothing and runs no script."
+                "Written by unflake on " (layout.when(layout.now)) "."
             }
         }
     };
@@ -194,9 +194,9 @@ pub(super) fn pages(layout: &PageLayout, pages: &Pagination, path: &str, query: 
     let address = |page: usize| format!("{path}?{query}page={page}");
     html! {
         p.pages {
-            @if pages.page > 1 { (link(&address(pages.page - 1), "← before")) }
+            @if pages.page > 1 { (link(&address(pages.page - 1), "← previous")) }
             " page " (pages.page) " of " (pages.of) ", " (format::count(pages.total, noun)) " in all "
-            @if pages.page < pages.of { (link(&address(pages.page + 1), "after →")) }
+            @if pages.page < pages.of { (link(&address(pages.page + 1), "next →")) }
         }
     }
 }

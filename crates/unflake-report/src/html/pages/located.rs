@@ -22,7 +22,7 @@ pub fn located_page(
         p.soft {
             "Found on " (layout.when(when))
             @if let Some(commit) = commit { " at " (first_line(commit.get(..8).unwrap_or(commit), 12)) }
-            ". The lines are those of the files as they are now."
+            ". Lines are shown from the current files."
         }
     };
     Some(page(layout, &title, "/tests", content))

@@ -74,7 +74,7 @@ impl Matrix {
                 "· passed   ≈ failed and passed in the same run   ✗ failed   – skipped   blank: not run. "
                 "The newest run is at the right."
             }
-            @if self.rows.is_empty() || self.runs.is_empty() { p { "Nothing is known yet." } } @else {
+            @if self.rows.is_empty() || self.runs.is_empty() { p { "No runs recorded yet." } } @else {
                 (self.run_links())
                 div.wide {
                     table class="list matrix" {

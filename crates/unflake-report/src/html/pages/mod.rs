@@ -21,10 +21,9 @@ mod tests;
 
 use maud::Markup;
 use serde::Serialize;
-use unflake_model::{Confidence, Day, Timestamp};
+use unflake_model::{Day, Timestamp};
 
-use crate::ScoreRow;
-use crate::text::confidence::p_value;
+use crate::{NextAction, ScoreRow};
 
 pub use cause::{CausePage, CauseSummary};
 pub use error_page::ErrorPage;
@@ -75,7 +74,7 @@ impl View {
 
     fn title(&self) -> String {
         match self {
-            Self::Inbox(_) => "What to look at".to_owned(),
+            Self::Inbox(_) => "Inbox".to_owned(),
             Self::Cause(one) => one.title(),
             Self::Tests(_) => "Tests".to_owned(),
             Self::Test(one) => one.title(),
@@ -138,29 +137,8 @@ pub struct TestEntry {
     #[serde(flatten)]
     pub score: ScoreRow,
     pub quarantined_until: Option<Day>,
-    /// Where it starts to fail, as far as `unflake locate` found out.
-    pub starts: Option<FailureStart>,
-}
-
-/// The located line at which a test starts to fail.
-#[derive(Clone, Debug, Serialize)]
-pub struct FailureStart {
-    pub file: String,
-    pub line: u32,
-    /// Probability of such a difference by chance alone.
-    pub chance: f64,
-    pub sentence: String,
-}
-
-impl FailureStart {
-    /// `likely, p < 0.001`
-    fn confidence(&self) -> String {
-        format!("{}, {}", Confidence::of_p_value(self.chance).word(), p_value(self.chance))
-    }
-
-    fn place(&self) -> String {
-        layout::name(&format!("{}:{}", self.file, self.line))
-    }
+    /// None: there is nothing to do.
+    pub next: Option<NextAction>,
 }
 
 /// A page of a long list. Counted from 1.

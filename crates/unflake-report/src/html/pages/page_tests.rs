@@ -8,7 +8,7 @@ use quick_xml::{Reader, XmlVersion};
 use unflake_model::{Day, Outcome, QuarantineMode, Quarantined, Reproduction, TestId, Timestamp};
 
 use super::*;
-use crate::{RecentOutcome, ScoreRow, ScoreSince, ScoreState};
+use crate::{NextAction, RecentOutcome, ScoreRow, ScoreSince, ScoreState};
 
 const NOW: Timestamp = Timestamp(1_794_700_800_000_000);
 const HOSTILE: [&str; 8] = [
@@ -60,8 +60,12 @@ fn concern(test: &str, state: ScoreState) -> TestEntry {
             formerly: vec![test.to_owned()],
         },
         quarantined_until: Some(day("2026-11-20")),
-        starts: None,
+        next: None,
     }
+}
+
+fn diagnosed(text: &str) -> NextAction {
+    NextAction::Diagnosed { sentence: text.to_owned(), reproduce: Some(text.to_owned()) }
 }
 
 fn day(text: &str) -> Day {
@@ -143,7 +147,6 @@ fn views(text: &str) -> Vec<View> {
         runs: 9,
         ..HistoryTotals::default()
     };
-    let start = FailureStart { file: text.to_owned(), line: 18, chance: 0.5, sentence: text.to_owned() };
     // The server bounds the length of an address.
     let query: String = text.chars().take(4000).collect();
     vec![
@@ -152,7 +155,7 @@ fn views(text: &str) -> Vec<View> {
         View::Tests(TestList { query: query.clone(), tests: vec![concern(text, ScoreState::Sound)], pages: pages() }),
         View::Test(Box::new(TestPage {
             concern: TestEntry {
-                starts: Some(start.clone()),
+                next: Some(diagnosed(text)),
                 quarantined_until: None,
                 ..concern(text, ScoreState::Bursty)
             },
@@ -166,7 +169,7 @@ fn views(text: &str) -> Vec<View> {
                 commit: Some(text.to_owned()),
                 reproduce: vec![Reproduction::fails(text)],
                 not_useful_since: Some(NOW),
-                start: Some(start),
+                is_located: true,
                 real: false,
                 assertion: None,
             }],
@@ -323,29 +326,21 @@ fn a_single_file_links_only_to_its_own_anchors() {
 }
 
 #[test]
-fn the_inbox_recommends_a_first_step() {
-    let page = |state: ScoreState, start: Option<FailureStart>| {
+fn the_inbox_shows_the_cause_or_the_next_command() {
+    let inbox = |steps: &[Option<NextAction>]| {
         let mut cause = cause("tests/test_a.py");
-        cause.tests[0].score.state = state;
-        cause.tests[0].starts = start;
+        let entry = |next: &Option<NextAction>| TestEntry { next: next.clone(), ..cause.tests[0].clone() };
+        cause.tests = steps.iter().map(entry).collect();
         let overall = HistoryTotals { tests: 3, runs: 48, flaky: 1, ..HistoryTotals::default() };
         let pages = Pagination { page: 1, of: 1, total: 1 };
         read(&View::Inbox(Inbox { overall, causes: vec![cause], pages }).html(&layout(&TimeZone::UTC, false)))
     };
-    assert!(
-        page(ScoreState::Flaky, None).contains("First: find the line where it starts: unflake locate tests/test_a.py")
-    );
-    assert!(page(ScoreState::Bursty, None).contains("unflake factors tests/test_a.py"));
-    assert!(page(ScoreState::Broken, None).contains("since when it fails: unflake history show tests/test_a.py"));
-    let start = |chance: f64| FailureStart {
-        file: "mail.py".to_owned(),
-        line: 18,
-        chance,
-        sentence: "jitter ≥ 0.93 in all failing runs".to_owned(),
-    };
-    let first = |chance| page(ScoreState::Flaky, Some(start(chance)));
-    assert!(first(0.004).contains("look at mail.py:18 (likely, p = 0.004): jitter ≥ 0.93"));
-    assert!(first(0.5).contains("look at mail.py:18 (possible, p = 0.50): jitter"));
+    let command = Some(NextAction::Command { command: "unflake locate a".to_owned(), purpose: "find the line" });
+    let cause = Some(diagnosed("fails after b (proven)"));
+    assert!(inbox(&[command.clone()]).contains("Next: unflake locate a (find the line)"));
+    let both = inbox(&[command, cause]);
+    assert!(both.contains("Cause: fails after b (proven)") && !both.contains("locate"), "{both}");
+    assert!(inbox(&[None]).contains("Next: fix it: it fails in every run"));
 }
 
 #[test]

@@ -35,20 +35,20 @@ impl QuarantinePage {
             h1 { "Quarantine" }
             p.overall {
                 @if current == 0 { "Nothing is in quarantine" } @else { (format::count(current, "test")) " in quarantine" }
-                @if expired > 0 { "; " (expired) " over and without effect" }
+                @if expired > 0 { "; " (expired) " expired" }
                 "."
             }
             p.soft {
-                "A test in quarantine still runs. Only the failures that are named are excused, until the last day, "
-                "and any other failure counts."
+                "A test in quarantine still runs. Its recorded failures do not fail a run until the entry expires; "
+                "any other failure counts."
             }
             @if !self.entries.is_empty() {
                 ul.ledger { @for one in &self.entries { li { (one.draw(layout, self.today)) } } }
             }
-            p.soft { "Kept in " code { (name(&self.path)) } ": commit it, and it applies to everybody." }
+            p.soft { "Commit " code { (name(&self.path)) } " to share the quarantine with your team." }
             @if layout.may_write { (form("Quarantine a failure", "", "")) } @else if !layout.is_file() {
                 p.soft {
-                    "To change it here, open the address that unflake printed, which has a token in it; or type "
+                    "To edit it here, open the address with the token that unflake printed; or run "
                     (draw::command("unflake quarantine add TEST --reason WHY --owner WHO")) "."
                 }
             }
@@ -61,12 +61,12 @@ impl QuarantineEntry {
         let entry = &self.entry;
         let left = entry.expires.since(today);
         let (class, state) = match left {
-            ..0 => ("state broken", "◌ over"),
-            0..4 => ("state flaky", "◌ soon over"),
+            ..0 => ("state broken", "◌ expired"),
+            0..4 => ("state flaky", "◌ expires soon"),
             _ => ("state", "◌ quarantined"),
         };
         let until = match left {
-            ..0 => format!("was over on {}: it counts again", entry.expires),
+            ..0 => format!("expired on {}: its failures count again", entry.expires),
             0 => format!("until today ({})", entry.expires),
             left => format!("until {} ({})", entry.expires, format::count(left as usize, "day")),
         };
@@ -87,7 +87,7 @@ impl QuarantineEntry {
             @if layout.may_write {
                 form action="/quarantine/remove" method="post" {
                     input type="hidden" name="test" value=(entry.test.as_str());
-                    button { "Let it count again" }
+                    button { "Remove" }
                 }
             } @else {
                 p { (draw::command(&format!("unflake quarantine remove {}", draw::typed(entry.test.as_str())))) }
@@ -109,7 +109,7 @@ pub(super) fn form(title: &str, test: &str, owner: &str) -> Markup {
             form.add action="/quarantine/add" method="post" {
                 @if test.is_empty() {
                     label {
-                        span { "Test, as unflake run names it" }
+                        span { "Test, by its full name" }
                         input name="test" required="" maxlength="4000" value="";
                     }
                 } @else {
@@ -118,12 +118,12 @@ pub(super) fn form(title: &str, test: &str, owner: &str) -> Markup {
                 label {
                     span { "Reason" } input name="reason" required="" maxlength="1000" value="";
                 }
-                label { span { "Who will" } input name="owner" required="" maxlength="200" value=(owner); }
+                label { span { "Owner" } input name="owner" required="" maxlength="200" value=(owner); }
                 label {
-                    span { "Where it is written up (may be left out)" } input name="issue" maxlength="1000" value="";
+                    span { "Issue (optional)" } input name="issue" maxlength="1000" value="";
                 }
                 label {
-                    span { "For how many days, 30 at most" }
+                    span { "Days (at most 30)" }
                     input name="days" type="number" min="1" max="30" value="14";
                 }
                 button { "Quarantine" }

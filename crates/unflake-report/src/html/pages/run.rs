@@ -38,7 +38,7 @@ impl RunPage {
 
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let run = &self.run;
-        let dirty = if run.head.dirty { ", with changes that no commit has" } else { "" };
+        let dirty = if run.head.dirty { ", with uncommitted changes" } else { "" };
         html! {
             p.kicker { (first_line(&run.head.name(), 120)) }
             h1 { "Run of " (layout.when(run.head.when)) }
@@ -65,7 +65,7 @@ impl RunPage {
         let failed = match (self.failure_count, self.flaked()) {
             (0, _) => "nothing failed".to_owned(),
             (failed, 0) => format!("{} failed", format::count(failed, "test")),
-            (failed, flaked) => format!("{} failed, of which {flaked} passed as well", format::count(failed, "test")),
+            (failed, flaked) => format!("{} failed, {flaked} of them also passed", format::count(failed, "test")),
         };
         let end = match end(run) {
             end if end.is_empty() => String::new(),
@@ -102,7 +102,7 @@ impl RunPage {
         }
         let more = self.failure_count.saturating_sub(self.failures.len());
         html! {
-            h2 { "What failed" }
+            h2 { "Failures" }
             div.wide {
                 table.list {
                     thead { tr { th { "Outcome" } th { "Test" } th { "Message" } } }

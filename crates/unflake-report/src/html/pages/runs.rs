@@ -58,7 +58,7 @@ impl RunHead {
         let ours = self.id.parse::<i64>().is_ok();
         let run = match &self.ci_run {
             Some(run) => format!("CI {run}"),
-            None if ours => "here".to_owned(),
+            None if ours => "local".to_owned(),
             None => "report".to_owned(),
         };
         [Some(run), self.branch.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -75,10 +75,10 @@ impl RunList {
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         html! {
             h1 { "Runs" }
-            @if self.runs.is_empty() { p { "No run is known yet." } } @else {
+            @if self.runs.is_empty() { p { "No runs recorded yet." } } @else {
                 p.soft {
-                    "Attempts are all that were made; passes and failures those of the suite, and of failures that were "
-                    "run again. Searches and experiments make tests fail on purpose."
+                    "Attempts counts every execution. Passes and failures count the suite and its reruns, not searches "
+                    "and experiments, which make tests fail on purpose."
                 }
                 (table(layout, &self.runs))
                 (pages(layout, &self.pages, "/runs", "", "run"))
@@ -93,9 +93,9 @@ pub(super) fn table(layout: &PageLayout, runs: &[RunRow]) -> Markup {
             table.list {
                 thead {
                     tr {
-                        th { "When" } th { "Whose" } th { "Revision" }
+                        th { "When" } th { "Source" } th { "Revision" }
                         @for head in ["Attempts", "Passes", "Failures", "Test time"] { th.number { (head) } }
-                        th { "End" } th { "Command" }
+                        th { "Result" } th { "Command" }
                     }
                 }
                 tbody { @for run in runs { (row(layout, run)) } }
@@ -124,7 +124,7 @@ fn row(layout: &PageLayout, run: &RunRow) -> Markup {
 pub(super) fn end(run: &RunRow) -> String {
     match run.exit {
         _ if run.excluded => "excluded".to_owned(),
-        _ if run.going_on => "going on".to_owned(),
+        _ if run.going_on => "in progress".to_owned(),
         Some(code) => format!("exit {code}"),
         None if run.head.id.parse::<i64>().is_ok() => "did not end".to_owned(),
         None => String::new(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use unflake_model::{Outcome, Reproduction, Timestamp};
 
 use super::layout::{PageLayout, bounded, first_line, full_name, link, name};
-use super::{FailureStart, TestEntry, draw};
+use super::{TestEntry, draw};
 use crate::ScoreState;
 use crate::text::format;
 
@@ -47,10 +47,10 @@ pub struct FindingEntry {
     pub when: Timestamp,
     pub commit: Option<String>,
     pub reproduce: Vec<Reproduction>,
-    /// When somebody marked it as not useful.
+    /// When it was marked as not useful.
     pub not_useful_since: Option<Timestamp>,
-    /// The located line, for a finding of `locate`.
-    pub start: Option<FailureStart>,
+    /// Whether there is a page with the code, line by line.
+    pub is_located: bool,
     /// A real failure, which cannot be marked as not useful.
     pub real: bool,
     /// The failed assertion, where known: it can be labelled.
@@ -90,7 +90,7 @@ impl TestPage {
 
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
         let score = &self.concern.score;
-        // Findings that somebody marked as not useful come last.
+        // Findings marked as not useful come last.
         let (last, first): (Vec<_>, Vec<_>) = self.findings.iter().partition(|one| one.not_useful_since.is_some());
         html! {
             p.kicker { (draw::state(score.state)) }
@@ -99,21 +99,21 @@ impl TestPage {
             (draw::strip(&score.strip, STRIP))
             (self.facts(layout))
             @if !self.findings.is_empty() {
-                h2 { "What was found out" }
+                h2 { "Findings" }
                 ul.plain-list {
                     @for one in first.into_iter().chain(last) { li.finding { (one.draw(layout, self.concern.key)) } }
                 }
             }
             (self.next_steps(layout))
             @if !self.failures.is_empty() {
-                h2 { "How it fails" }
+                h2 { "Failures" }
                 @for failure in &self.failures { (failure.draw(layout)) }
             }
             @if self.past.len() > 2 {
-                h2 { "How long it takes" }
+                h2 { "Duration" }
                 (draw::scatter(layout, &self.past, score.since.as_ref()))
             }
-            h2 { "What it did" }
+            h2 { "Attempts" }
             (history(layout, &self.past))
         }
     }
@@ -127,14 +127,14 @@ impl TestPage {
                     dt { "Last change" } dd { (format::sentence(&since.sentence(layout.zone))) }
                 }
                 @if let Some(looked) = &self.looked_into {
-                    dt { "Looked into" }
+                    dt { "Last locate" }
                     dd {
                         (first_line(&looked.meaning, 300)) " (" (layout.when(looked.when))
                         @if let Some(commit) = &looked.commit { " at " (commit.get(..8).unwrap_or(commit)) } ")"
                     }
                 }
                 @if score.seconds_lost >= 0.05 {
-                    dt { "Lost" } dd { (format::duration(score.seconds_lost)) " in failing and running again" }
+                    dt { "Lost" } dd { (format::duration(score.seconds_lost)) " in failing attempts and reruns" }
                 }
                 @if let Some(file) = &score.file {
                     @let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -149,26 +149,13 @@ impl TestPage {
         }
     }
 
-    /// Recommended next steps.
     fn next_steps(&self, layout: &PageLayout) -> Markup {
         let score = &self.concern.score;
-        let typed = draw::typed(&score.test);
-        let locate = ("locate", "says where in the code failing runs part from passing ones");
-        let order = ("order", "says whether tests before it are to blame");
-        let factors = ("factors", "says which circumstances make it fail");
-        let commands: &[(&str, &str)] = match score.state {
-            ScoreState::Sound => return Markup::default(),
-            ScoreState::Broken => &[("history show", "says in which runs it began to fail")],
-            _ if self.concern.starts.is_some() => &[order, factors],
-            _ => &[locate, order, factors],
-        };
+        if score.state == ScoreState::Sound {
+            return Markup::default();
+        }
         html! {
-            h2 { "What to do" }
-            ul.plain-list {
-                @for (command, what) in commands {
-                    li { (draw::command(&format!("unflake {command} {typed}"))) " " (what) }
-                }
-            }
+            @if let Some(next) = &self.concern.next { p.first { (draw::next_step(next)) } }
             @if layout.may_write && self.concern.quarantined_until.is_none() {
                 (super::quarantine::form("Quarantine its failure", &score.test, &score.owner))
             }
@@ -194,34 +181,29 @@ impl FindingEntry {
         let assertion = self.assertion.as_ref().filter(|_| layout.may_write);
         html! {
             p {
-                @match &self.start {
-                    Some(start) => {
-                        "It starts at " code { (start.place()) } " (" (start.confidence()) "): " (first_line(&start.sentence, 600)) "."
-                    },
-                    None => (format::sentence(&first_line(&self.sentence, 600))),
-                }
+                (format::sentence(&first_line(&self.sentence, 600)))
             }
             p.soft {
                 "unflake " (self.command()) ", " (layout.when(self.when))
                 @if let Some(commit) = &self.commit {
                     " at " code { (first_line(commit.get(..8).unwrap_or(commit), 12)) }
                 }
-                @if self.start.is_some() && !layout.is_file() {
+                @if self.is_located && !layout.is_file() {
                     " · " (link(&format!("/located/{key}"), "the code, line by line"))
                 }
                 @if let Some(since) = self.not_useful_since {
-                    " · somebody said on " (layout.when(since)) " that this is not useful"
+                    " · marked as not useful on " (layout.when(since))
                 }
             }
             @for one in &self.reproduce {
-                p { "see it yourself: " (draw::command(&first_line(&one.command, 1000))) }
+                p { "reproduce: " (draw::command(&first_line(&one.command, 1000))) }
             }
             @if let Some(assertion) = assertion {
                 form action="/mark" method="post" {
                     "What was it? " input type="hidden" name="test" value=(key);
                     input type="hidden" name="assertion" value=(assertion);
                     button name="label" value="true" { "A bug" } " "
-                    button name="label" value="update" { "The test is behind a change" } " "
+                    button name="label" value="update" { "An intended change" } " "
                     button name="label" value="flaky" { "Flaky" }
                 }
             }
@@ -230,7 +212,7 @@ impl FindingEntry {
                 form action="/answer" method="post" {
                     input type="hidden" name="finding" value=(self.id);
                     input type="hidden" name="useful" value=(if useless { "yes" } else { "no" });
-                    button { (if useless { "It is useful after all" } else { "This is not useful" }) }
+                    button { (if useless { "Mark as useful" } else { "Mark as not useful" }) }
                 }
             }
         }
@@ -251,7 +233,7 @@ impl FailureGroup {
                 div {
                     p.soft {
                         "fingerprint " code { (self.fingerprint) } " · "
-                        (layout.link_or_text(&layout.cause(&self.id), "all tests that fail like this"))
+                        (layout.link_or_text(&layout.cause(&self.id), "all tests with this cause"))
                     }
                     pre.trace { (bounded(trace, LINES)) }
                 }
@@ -262,7 +244,7 @@ impl FailureGroup {
 
 fn history(layout: &PageLayout, past: &[PastAttempt]) -> Markup {
     if past.is_empty() {
-        return html! { p { "No attempt at it is known." } };
+        return html! { p { "No attempt is recorded." } };
     }
     html! {
         div.wide {
@@ -276,7 +258,7 @@ fn history(layout: &PageLayout, past: &[PastAttempt]) -> Markup {
                 tbody { @for one in past.iter().take(LISTED) { (one.row(layout)) } }
             }
         }
-        @if past.len() > LISTED { p.soft { "… and " (format::count(past.len() - LISTED, "attempt")) " before" } }
+        @if past.len() > LISTED { p.soft { "… and " (format::count(past.len() - LISTED, "attempt")) " earlier" } }
     }
 }
 

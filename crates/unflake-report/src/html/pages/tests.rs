@@ -20,7 +20,7 @@ pub struct TestList {
 
 impl TestList {
     pub(super) fn draw(&self, layout: &PageLayout) -> Markup {
-        let what = if self.query.is_empty() { "" } else { " with it in their names" };
+        let what = if self.query.is_empty() { "" } else { " with a matching name" };
         html! {
             h1 { "Tests" }
             form.find action="/tests" method="get" role="search" {
@@ -31,7 +31,7 @@ impl TestList {
                 button { "Find" }
             }
             p.soft {
-                (format::count(self.pages.total, "test")) (what) ", those that cost most time first, then by name."
+                (format::count(self.pages.total, "test")) (what) ", by time lost, then by name."
             }
             (table(layout, &self.tests))
             (pages(layout, &self.pages, "/tests", &format!("q={}&", query_encoded(&self.query)), "test"))
@@ -50,7 +50,7 @@ pub(super) fn table(layout: &PageLayout, tests: &[TestEntry]) -> Markup {
                 thead {
                     tr {
                         th { "State" } th { "Test" }
-                        @for head in ["Next time", "Failed", "Runs", "Lost"] { th.number { (head) } }
+                        @for head in ["Next failure", "Failed", "Runs", "Lost"] { th.number { (head) } }
                         th { "Last runs" }
                     }
                 }

@@ -20,7 +20,7 @@ fn config(runs: u32, at_once: usize, tests: &[&str]) -> RepeatedRunsConfig {
 }
 
 /// One test with two assertions. The first fails in every other run, and the second is reached only
-/// if the first holds or may fail.
+/// if the first passes or may fail.
 #[derive(Default)]
 struct ScriptedTest {
     runs: u32,

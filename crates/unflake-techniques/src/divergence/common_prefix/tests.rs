@@ -5,7 +5,7 @@ fn numbers(lines: &[SourceLine]) -> Vec<u32> {
     lines.iter().map(|line| line.line).collect()
 }
 
-fn parted(recorded: &RecordedTraces) -> Vec<DivergencePoint> {
+fn points(recorded: &RecordedTraces) -> Vec<DivergencePoint> {
     divergence_points(&AlignedRuns::new(recorded, &recorded.runs))
 }
 
@@ -15,7 +15,7 @@ fn the_example_of_the_paper_diverges_at_its_branch() {
     let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "test:109 draw:7 draw:8 draw:9 draw:10 test:111")]);
     runs.run(true, &[("main", "test:109 draw:7 draw:8 draw:9 draw:12")]);
-    let found = parted(&runs);
+    let found = points(&runs);
     assert_eq!(found.len(), 1);
     let point = &found[0];
     assert_eq!(numbers(&point.before), [109, 7, 8, 9]);
@@ -35,7 +35,7 @@ fn failing_runs_are_grouped_by_divergence_from_the_nearest_passing_run() {
     runs.run(true, &[("main", "t:1 t:3 t:5")]);
     runs.run(true, &[("main", "t:1 t:3 t:5")]);
     runs.run(true, &[("main", "t:1 t:2 t:8")]);
-    let found = parted(&runs);
+    let found = points(&runs);
     let summary: Vec<_> = found.iter().map(|point| (point.runs, numbers(&point.before), point.common)).collect();
     assert_eq!(summary, [(2, vec![1, 3], 2), (1, vec![1, 2], 2)]);
     assert_eq!(numbers(&found[0].passing), [4, 9]);
@@ -47,7 +47,7 @@ fn lines_that_both_sides_reach_are_left_out() {
     let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:7 t:8")]);
     runs.run(true, &[("main", "t:1 t:4 t:5 t:7 t:9")]);
-    let found = parted(&runs);
+    let found = points(&runs);
     assert_eq!((numbers(&found[0].passing), numbers(&found[0].failing)), (vec![2, 3], vec![4, 5]));
 }
 
@@ -56,9 +56,9 @@ fn nothing_is_concluded_beyond_a_truncated_trace() {
     let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 …")]);
     runs.run(true, &[("main", "t:1 t:2 t:3")]);
-    assert_eq!(parted(&runs), []);
+    assert_eq!(points(&runs), []);
     runs.run(true, &[("main", "t:1 t:5 …")]);
-    assert_eq!(parted(&runs).len(), 1);
+    assert_eq!(points(&runs).len(), 1);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn the_earliest_diverging_thread_wins_and_the_others_are_kept() {
     let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2 t:3 t:4"), ("worker", "w:1 w:2 w:3 w:4 w:5 w:6")]);
     runs.run(true, &[("main", "t:1 t:2 t:3 t:9"), ("worker", "w:1 w:7 w:3 w:4 w:5 w:6")]);
-    let found = parted(&runs);
+    let found = points(&runs);
     assert_eq!(found[0].strand, "worker");
     assert_eq!(found[0].elsewhere.len(), 1);
     assert_eq!(found[0].elsewhere[0].0, "main");
@@ -77,5 +77,5 @@ fn the_earliest_diverging_thread_wins_and_the_others_are_kept() {
 fn identical_traces_have_no_divergence_point() {
     let mut runs = RecordedTraces::default();
     runs.run(false, &[("main", "t:1 t:2")]).run(true, &[("main", "t:1 t:2")]);
-    assert_eq!(parted(&runs), []);
+    assert_eq!(points(&runs), []);
 }

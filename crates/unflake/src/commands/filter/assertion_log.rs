@@ -27,8 +27,8 @@ struct Evaluations {
 pub(crate) fn records(path: &Path) -> Vec<AssertionRecord> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let mut all: BTreeMap<(AssertionKey, u32), Evaluations> = BTreeMap::new();
-    let _ = read(BufReader::new(file), |said| {
-        let AgentObservation::Assert { site, how, saw } = said else { return };
+    let _ = read(BufReader::new(file), |observation| {
+        let AgentObservation::Assert { site, how, saw } = observation else { return };
         let how = match how.as_str() {
             "held" => AssertionOutcome::Held,
             "failed" => AssertionOutcome::Failed,

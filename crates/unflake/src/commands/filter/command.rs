@@ -53,8 +53,8 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
     let launch = watching(launch(settings));
     if !settings.runner().can(|runner| runner.assertions) {
         let able = unflake_runners::names_with(|runner| runner.assertions, "and");
-        return Err(CommandError::usage(format!("what assertions see is told by {able} only, for now"))
-            .hint("flaky tests of other runners are told by `unflake run`"));
+        return Err(CommandError::usage(format!("only {able} record assertion values"))
+            .hint("`unflake run` finds flaky tests of every runner"));
     }
     let path = path_of(args.file.as_deref(), here);
     let mut file = FilterFile::read(&path)?.unwrap_or_default();
@@ -170,7 +170,7 @@ fn findings(seen: &[Flakiness], in_filter: &HashSet<Assertion>) -> Vec<Finding> 
         let kind = if one.in_filter { FilterKind::Flaky } else { FilterKind::NotInForce };
         let (score, runs) = (one.score, one.runs);
         let sentence = format!(
-            "`{}` saw {} different things in {runs} runs without a change and failed {} times (score {score:.2})",
+            "`{}` saw {} different values in {runs} runs without a change and failed {} times (score {score:.2})",
             one.assertion.spot.expression,
             one.saw.len(),
             one.failed
@@ -197,17 +197,17 @@ struct LearnCounts {
 }
 
 fn conclude(record: &Gathered, counts: &LearnCounts) -> Conclusion {
-    if let Some(conclusion) = inconclusive(record, "you stopped it; what was seen until then is kept") {
+    if let Some(conclusion) = inconclusive(record, "interrupted; samples so far are kept") {
         return conclusion;
     }
     if counts.recorded == 0 && counts.attempts > 0 {
-        return Exit::Runner.because("the runner did not tell what assertions saw");
+        return Exit::Runner.because("the runner recorded no assertion values");
     }
     let what = match (counts.seen, counts.learned) {
         (0, _) => "no assertion was evaluated".to_owned(),
-        (_, 0) => "no assertion both held and failed".to_owned(),
-        (_, 1) => "one assertion both held and failed".to_owned(),
-        (_, some) => format!("{some} assertions both held and failed"),
+        (_, 0) => "no assertion both passed and failed".to_owned(),
+        (_, 1) => "one assertion both passed and failed".to_owned(),
+        (_, some) => format!("{some} assertions both passed and failed"),
     };
     Exit::Success.because(what)
 }

@@ -255,7 +255,7 @@ impl FilterFile {
 }
 
 /// The beginning of reasons that unflake writes.
-pub(crate) const OUR_REASON: &str = "held and failed";
+pub(crate) const OUR_REASON: &str = "passed and failed";
 
 /// A basic string of TOML on one line. JSON's differ in one character only.
 fn quoted(text: &str) -> String {

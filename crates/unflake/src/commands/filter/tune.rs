@@ -34,7 +34,7 @@ pub(crate) fn label(args: &FilterLabelArgs, here: &Path) -> Result<Exit, Command
         .find(|text| text.contains(['\t', '\n']))
     {
         return Err(CommandError::usage(format!(
-            "`{}` cannot be labelled: it has a tab or a line in it",
+            "`{}` cannot be labelled: it contains a tab or a line break",
             text.escape_debug()
         )));
     }
@@ -80,10 +80,9 @@ fn parse<'a>(text: &'a str, path: &Path) -> Result<Vec<LabelLine<'a>>, CommandEr
             };
             match (label, words.next()) {
                 (Some(label), Some(test)) => Ok(LabelLine { label, test, expression: words.next() }),
-                _ => Err(CommandError::usage(format!("{}, line {}: it has no label and test", path.display(), at + 1))
-                    .hint(
-                        "true, update or flaky, then the test, and its assertion if it has several, with a tab between",
-                    )),
+                _ => Err(CommandError::usage(format!("{}, line {}: no label and test", path.display(), at + 1)).hint(
+                    "each line is a label (true, update, flaky), a test and optionally an assertion, separated by tabs",
+                )),
             }
         })
         .collect()
@@ -121,9 +120,8 @@ pub(crate) fn tune(args: FilterTuneArgs, context: &Context) -> Result<Exit, Comm
     let here = &context.here;
     let path = labels(args.labels.as_deref(), here);
     let text = fs::read_to_string(&path).map_err(|error| {
-        CommandError::usage(format!("{} cannot be read: {error}", path.display())).hint(
-            "`unflake filter label true TEST` says of a failure that it revealed a bug; `update` and `flaky` go as well",
-        )
+        CommandError::usage(format!("{} cannot be read: {error}", path.display()))
+            .hint("create it with `unflake filter label true TEST` (a bug), or with `update` or `flaky`")
     })?;
     let filter = path_of(args.file.as_deref(), here);
     let file = FilterFile::read(&filter)?;
@@ -131,10 +129,9 @@ pub(crate) fn tune(args: FilterTuneArgs, context: &Context) -> Result<Exit, Comm
     let lines = parse(&text, &path)?;
     let (scored, unknown) = scored(&known(&context.store(args.store)?)?, &lines, rule);
     let Some(advice) = advise(&scored) else {
-        let what = format!("{} names no failure that revealed a bug or a change of a feature", path.display());
-        return Err(
-            CommandError::usage(what).hint("a threshold is as high as it must be to keep those; without any it is 0")
-        );
+        let what = format!("{} has no failure labelled true or update", path.display());
+        return Err(CommandError::usage(what)
+            .hint("label at least one with `unflake filter label true TEST`; without labels the threshold is 0"));
     };
     let tuned = tuned(&advice, unknown);
     if let Some(path) = &args.html {

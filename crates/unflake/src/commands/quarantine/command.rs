@@ -37,8 +37,8 @@ impl Quarantine {
 
     /// The tests that do not run.
     pub(crate) fn left_out(&self) -> BTreeSet<TestId> {
-        let holds = |entry: &&Quarantined| entry.mode == QuarantineMode::Skip && entry.expires >= self.today;
-        self.entries.iter().filter(holds).map(|entry| entry.test.clone()).collect()
+        let is_skipped = |entry: &&Quarantined| entry.mode == QuarantineMode::Skip && entry.expires >= self.today;
+        self.entries.iter().filter(is_skipped).map(|entry| entry.test.clone()).collect()
     }
 
     pub(crate) fn excuses(&self, record: &Gathered, finding: &Finding) -> bool {
@@ -67,11 +67,7 @@ pub(crate) fn run(command: QuarantineCommand, context: &Context) -> Result<Exit,
         QuarantineCommand::Add { entry, store } => {
             let entry = add(&entry, Store::find(context.store(store)?)?.as_ref(), here)?;
             let added = format!("{} is in quarantine until {}", entry.test, entry.expires);
-            println!(
-                "{}\n  → commit {}, so that it holds for everybody",
-                report::one_line(&added),
-                file.path().display()
-            );
+            println!("{}\n  → commit {} to share it with your team", report::one_line(&added), file.path().display());
         }
         QuarantineCommand::Remove { test } => {
             remove(&test, here)?;

@@ -14,8 +14,7 @@ use crate::error::CommandError;
 /// The longest quarantine, in days.
 pub(crate) const LONGEST_DAYS: i64 = 30;
 
-const HEAD: &str =
-    "# Failures that are excused for a while. `unflake quarantine` says what holds; see `unflake quarantine --help`.\n";
+const HEAD: &str = "# Known failures that do not fail a run until they expire. See `unflake quarantine --help`.\n";
 
 #[derive(Debug, Default)]
 pub(crate) struct QuarantineFile {

@@ -38,16 +38,16 @@ pub(crate) struct CauseFacts {
 /// The failures of the tests that need attention, each since the last change of its failure rate.
 #[derive(Default)]
 pub(super) struct Failures {
-    /// The causes of tests that have been located.
-    located: HashMap<TestKey, String>,
+    /// The causes of tests that have been diagnosed.
+    diagnosed: HashMap<TestKey, String>,
     seen: HashMap<TestKey, Vec<SeenFailure>>,
     /// The fingerprint of each distinct failure text.
     known: HashMap<(Option<Phase>, TextKey, TextKey, Option<TextKey>), String>,
 }
 
 impl Failures {
-    pub(super) fn new(located: HashMap<TestKey, String>) -> Self {
-        Self { located, ..Self::default() }
+    pub(super) fn new(diagnosed: HashMap<TestKey, String>) -> Self {
+        Self { diagnosed, ..Self::default() }
     }
 
     pub(super) fn read(
@@ -79,6 +79,12 @@ impl Failures {
                 }
             }
         }
+        let merged = merged_causes(&self.seen);
+        for seen in self.seen.values_mut().flatten() {
+            if let Some(cause) = merged.get(&seen.cause) {
+                seen.cause.clone_from(cause);
+            }
+        }
         for seen in self.seen.values_mut() {
             seen.sort_by(|one, other| other.count.cmp(&one.count).then(other.last.cmp(&one.last)));
         }
@@ -100,7 +106,7 @@ impl Failures {
         };
         // The same text in another file is another cause. Imported reports do not name the file of
         // a failure.
-        let cause = match (self.located.get(&test), failure.file, stored) {
+        let cause = match (self.diagnosed.get(&test), failure.file, stored) {
             (Some(cause), ..) => cause.clone(),
             (None, None, Some(stored)) => joined(&[fingerprint, file_of(stored)]),
             _ => fingerprint.clone(),
@@ -119,6 +125,35 @@ impl Failures {
         }
         Ok(())
     }
+}
+
+/// What each cause becomes where failures of one test at one line have several: only their messages
+/// differ.
+fn merged_causes(seen: &HashMap<TestKey, Vec<SeenFailure>>) -> HashMap<String, String> {
+    let mut merged: HashMap<String, String> = HashMap::new();
+    let mut tests: Vec<_> = seen.iter().collect();
+    tests.sort_by_key(|(test, _)| **test);
+    for (_, failures) in tests {
+        let mut at_line: HashMap<(TextKey, TextKey, u32), &str> = HashMap::new();
+        for one in failures {
+            let (Some(file), Some(line)) = (one.newest.file, one.newest.line) else { continue };
+            let first = *at_line.entry((one.newest.kind, file, line)).or_insert(&one.cause);
+            let (from, to) = (current(&merged, &one.cause), current(&merged, first));
+            if from != to {
+                merged.insert(from, to);
+            }
+        }
+    }
+    merged.keys().map(|cause| (cause.clone(), current(&merged, cause))).collect()
+}
+
+/// Follows a cause to the one that it was merged into.
+fn current(merged: &HashMap<String, String>, cause: &str) -> String {
+    let mut cause = cause;
+    while let Some(next) = merged.get(cause) {
+        cause = next;
+    }
+    cause.to_owned()
 }
 
 fn fingerprint(store: &Store, failure: FailureRef) -> Result<String, CommandError> {

@@ -49,16 +49,16 @@ pub(crate) fn run(args: ServeArgs, context: &Context) -> Result<Exit, CommandErr
 
 fn announce(address: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "  {address}\n  this machine only; without the token it is for reading. Ctrl-C ends it")?;
+    writeln!(out, "  {address}\n  on this machine only; read-only without the token. Ctrl-C stops it")?;
     out.flush()
 }
 
 fn cannot_listen(port: u16, error: io::Error) -> CommandError {
     match error.kind() {
-        ErrorKind::AddrInUse => CommandError::usage(format!("port {port} is taken, perhaps by another unflake serve"))
-            .hint("`unflake serve --port 0` takes one that is free"),
-        ErrorKind::PermissionDenied => CommandError::usage(format!("port {port} is not for everybody"))
-            .hint("take one above 1023, or `--port 0` for one that is free"),
+        ErrorKind::AddrInUse => CommandError::usage(format!("port {port} is in use, perhaps by another unflake serve"))
+            .hint("`unflake serve --port 0` picks a free port"),
+        ErrorKind::PermissionDenied => CommandError::usage(format!("port {port} needs privileges"))
+            .hint("use a port above 1023, or `--port 0` for a free one"),
         _ => CommandError::internal("listen on the loopback address")(error),
     }
 }

@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use unflake_model::{Detail, Finding, Fingerprint, Location, Outcome};
-use unflake_report::pages::{FailureStart, HistoryTotals};
+use unflake_model::{Confidence, Finding, Fingerprint, Outcome};
+use unflake_report::pages::HistoryTotals;
+use unflake_report::{diagnosis_rank, is_diagnosis};
 use unflake_store::{ChangeCounter, ReadyReport, Store, StoredFinding, StoredTest, TestKey};
 use unflake_techniques::{TestHealth, TestStanding};
 
@@ -16,10 +17,8 @@ use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};
 use crate::project::code_owners::CodeOwners;
 
-/// TestList below this probability of failing next need no attention.
+/// Tests below this probability of failing next need no attention.
 const LEAST: f64 = 0.01;
-/// A located line with a higher p-value is not used as a cause that tests have in common.
-const LIKELY: f64 = 0.05;
 /// The number of latest findings that are read.
 const FINDINGS: usize = 10_000;
 
@@ -94,11 +93,12 @@ impl Overview {
         let ready = store.prepared(None)?.into_iter();
         let ready = ready.filter_map(|one| Some((scores.today(*keys.get(one.test.as_str())?), one))).collect();
         let useless = store.feedback()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
-        let located = findings.iter().filter_map(|(key, stored)| {
-            let (finding, first) = divergence(stored, &useless)?;
-            (first.chance < LIKELY).then(|| (*key, finding.cause().0))
+        let diagnosed = findings.iter().filter_map(|(key, stored)| {
+            let finding =
+                useful(stored, &useless).filter(|finding| is_cause(finding)).min_by_key(|one| diagnosis_rank(one))?;
+            Some((*key, finding.cause().0))
         });
-        let failures = Failures::new(located.collect()).read(store, &scores, &at)?;
+        let failures = Failures::new(diagnosed.collect()).read(store, &scores, &at)?;
         let causes = causes(&scores, &at, &failures);
         let owners = CodeOwners::find(&project::find(here));
         Ok(Self { pulse, scores, at, order, tallies, causes, failures, findings, useless, ready, owners })
@@ -124,10 +124,9 @@ impl Overview {
         }
     }
 
-    /// Where a test starts to fail, by the latest finding.
-    pub(crate) fn starts(&self, key: TestKey) -> Option<FailureStart> {
-        let (_, first) = divergence(self.findings.get(&key)?, &self.useless)?;
-        Some(start(first))
+    /// The findings on a test that were not marked as not useful, the newest first.
+    pub(crate) fn useful_findings(&self, key: TestKey) -> impl Iterator<Item = &Finding> {
+        useful(self.findings.get(&key).map_or(&[][..], Vec::as_slice), &self.useless)
     }
 }
 
@@ -135,23 +134,13 @@ pub(crate) fn concerns(standing: &TestStanding) -> bool {
     score::concerns(standing, LEAST)
 }
 
-pub(crate) fn start(location: &Location) -> FailureStart {
-    FailureStart {
-        file: location.line.file.to_string(),
-        line: location.line.line,
-        chance: location.chance,
-        sentence: location.sentence.clone(),
-    }
+fn useful<'a>(stored: &'a [StoredFinding], useless: &'a HashSet<Fingerprint>) -> impl Iterator<Item = &'a Finding> {
+    stored.iter().map(|stored| &stored.finding).filter(|finding| !useless.contains(&finding.id()))
 }
 
-/// The newest divergence that was not marked as not useful, and its first location.
-fn divergence<'a>(stored: &'a [StoredFinding], useless: &HashSet<Fingerprint>) -> Option<(&'a Finding, &'a Location)> {
-    stored.iter().map(|stored| &stored.finding).filter(|finding| !useless.contains(&finding.id())).find_map(|finding| {
-        match &finding.detail {
-            Detail::Divergence(divergence) => Some((finding, divergence.locations.first()?)),
-            _ => None,
-        }
-    })
+/// Whether a diagnosis is certain enough to group failures by.
+fn is_cause(finding: &Finding) -> bool {
+    is_diagnosis(finding) && matches!(finding.confidence(), Some(Confidence::Proven | Confidence::Likely))
 }
 
 fn order(scores: &TestScores) -> Vec<usize> {

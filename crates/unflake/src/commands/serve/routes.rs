@@ -73,11 +73,11 @@ impl<'a> Routes<'a> {
             Ok(RouteResult::Page(page, _)) => Response::html(200, page),
             Ok(RouteResult::Redirect(path)) => Response::redirect(&path),
             Ok(RouteResult::NotFound(what)) => {
-                let what = format!("there is no {what} here of that name");
+                let what = format!("no such {what}");
                 self.message(
                     json,
                     404,
-                    ErrorPage { what, next: Some("the inbox has what concerns somebody".to_owned()) },
+                    ErrorPage { what, next: Some("the inbox lists flaky and broken tests".to_owned()) },
                 )
             }
             Err(error) => {
@@ -249,6 +249,6 @@ impl<'a> Routes<'a> {
 }
 
 fn refused() -> ErrorPage {
-    let next = "open the address that unflake printed when it started, which has the token in it";
-    ErrorPage { what: "Only who has the token may change anything here".to_owned(), next: Some(next.to_owned()) }
+    let next = "open the address with the token that unflake printed when it started";
+    ErrorPage { what: "Changes need the token".to_owned(), next: Some(next.to_owned()) }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use unflake_model::{Day, Detail, Finding, Timestamp};
+use unflake_model::{Day, Detail, Timestamp};
 use unflake_report::pages::{
-    CausePage, CauseSummary, FailureGroup, FailureStart, FindingEntry, Inbox, LocateResult, Matrix, MatrixCell,
-    MatrixRow, Pagination, PastAttempt, TestEntry, TestList, TestPage,
+    CausePage, CauseSummary, FailureGroup, FindingEntry, Inbox, LocateResult, Matrix, MatrixCell, MatrixRow,
+    Pagination, PastAttempt, TestEntry, TestList, TestPage,
 };
+use unflake_report::{NextAction, NextStep, ScoreRow, Symptoms, finding_sentence, next_step};
 use unflake_store::{FailureRef, SourceId, Store, StoredFinding, TestKey};
 
 use super::causes::{CauseFacts, SeenFailure};
-use super::overview::{Overview, start};
+use super::overview::{Overview, concerns};
 use super::runs;
 use crate::commands::history::score;
 use crate::commands::history::show::HistoryAttempt;
@@ -28,7 +29,7 @@ const ATTEMPTS: usize = 300;
 /// The number of latest sources that are searched for them.
 const SOURCES: usize = 1000;
 
-/// SingleFileReport that a page is built from.
+/// The data that a page is built from.
 pub(crate) struct ViewBuilder<'a> {
     pub(crate) overview: &'a Overview,
     pub(crate) store: &'a Store,
@@ -79,7 +80,20 @@ impl ViewBuilder<'_> {
         let score = score::row(key, standing, &self.overview.scores, &self.overview.owners)?;
         let entry = self.quarantine.entries.iter().find(|entry| entry.test.as_str() == score.test);
         let quarantined_until = entry.map(|entry| entry.expires).filter(|last| *last >= Day::of(self.now));
-        Some(TestEntry { key: key.0, score, quarantined_until, starts: self.overview.starts(key) })
+        let next = self.next(key, &score);
+        Some(TestEntry { key: key.0, score, quarantined_until, next })
+    }
+
+    /// The diagnosis of a test, or the command that `unflake run` recommends for a flaky or broken one.
+    fn next(&self, key: TestKey, score: &ScoreRow) -> Option<NextAction> {
+        let newest = self.overview.failures.get(&key).and_then(|failures| failures.first());
+        let failure = newest.and_then(|one| self.store.text(one.newest.message).ok()).unwrap_or_default();
+        let verdict = self.overview.useful_findings(key).find_map(|finding| Some(finding.verdict()?.kind));
+        let symptoms =
+            Symptoms { test: &score.test, verdict, state: Some(score.state), failure: &failure, can_locate: true };
+        let next = next_step(&symptoms, self.overview.useful_findings(key))?;
+        let is_due = self.overview.standing(key).is_some_and(concerns) || matches!(next, NextStep::Diagnosed(_));
+        is_due.then(|| NextAction::of(&next))
     }
 
     /// The tests with this in their names, in the order of the overview.
@@ -205,12 +219,12 @@ impl ViewBuilder<'_> {
                 let answer = answers.iter().find(|answer| answer.finding == id);
                 FindingEntry {
                     technique: stored.finding.technique(),
-                    sentence: stored.finding.sentence.clone(),
+                    sentence: finding_sentence(&stored.finding).into_owned(),
                     when: stored.started,
                     commit: stored.commit.clone(),
                     reproduce: stored.finding.reproduce.clone(),
                     not_useful_since: answer.filter(|answer| !answer.useful).map(|answer| answer.at),
-                    start: starts(&stored.finding),
+                    is_located: matches!(stored.finding.detail, Detail::Divergence(_)),
                     real: stored.finding.is_real(),
                     assertion: match &stored.finding.detail {
                         Detail::Filter(filtered) => Some(filtered.assertion.spot.expression.clone()),
@@ -220,13 +234,6 @@ impl ViewBuilder<'_> {
                 }
             })
             .collect())
-    }
-}
-
-fn starts(finding: &Finding) -> Option<FailureStart> {
-    match &finding.detail {
-        Detail::Divergence(divergence) => divergence.locations.first().map(start),
-        _ => None,
     }
 }
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use unflake_model::{
-    Cause, Detail, Divergence, DivergenceKind, Failure, Finding, Fingerprint, Location, Outcome, Phase, SourceLine,
-    TestId, Timestamp,
+    Attempt, Cause, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Failure, Finding, Fingerprint, Isolation,
+    Location, OrderDependence, OrderKind, Outcome, Phase, Purpose, Repeats, SessionId, SourceLine, TestId, Timestamp,
 };
+use unflake_report::NextAction;
 use unflake_store::{ReportFacts, ReportedExecution, RunFacts, RunId, Store, TestRename};
 
 use crate::commands::quarantine::file::QuarantineFile;
@@ -134,16 +135,19 @@ fn failures_of_a_bad_day_are_ignored() {
     assert_eq!(found.iter().map(|cause| cause.0).collect::<Vec<_>>(), [8]);
 }
 
-fn begin(store: &mut Store) -> RunId {
-    let facts = RunFacts {
+fn facts() -> RunFacts {
+    RunFacts {
         command: Vec::new(),
         cwd: String::new(),
         started: Timestamp(1),
         revision: Default::default(),
         host: Default::default(),
         version: String::new(),
-    };
-    store.begin(&facts).unwrap()
+    }
+}
+
+fn begin(store: &mut Store) -> RunId {
+    store.begin(&facts()).unwrap()
 }
 
 fn divergence(test: &str) -> Finding {
@@ -192,12 +196,95 @@ fn tests_located_at_one_line_share_a_cause_unless_marked_not_useful() {
     let quarantine = QuarantineFile::default();
     let views = ViewBuilder { overview: &overview, store: &store, quarantine: &quarantine, now: Timestamp(0) };
     let inbox = views.inbox(1, false).unwrap();
-    let start = inbox.causes[0].tests[0].starts.as_ref().expect("it is known where it starts");
-    assert_eq!((start.file.as_str(), start.line), ("shop/mail.py", 18));
+    let Some(NextAction::Diagnosed { sentence, .. }) = &inbox.causes[0].tests[0].next else { panic!("{inbox:?}") };
+    assert_eq!(sentence, "starts at shop/mail.py:18 (likely, p = 0.001, 20 runs): jitter is large");
 
     let finding: Fingerprint = divergence("a.py::one").id();
     store.record_feedback(&unflake_model::Feedback { finding, useful: false, at: Timestamp(2), why: None }).unwrap();
     assert_eq!(causes(&store).len(), 2);
+}
+
+fn order(test: &str, polluter: &str) -> Finding {
+    let dependence = OrderDependence {
+        kind: OrderKind::Victim,
+        culprits: vec![vec![polluter.into()]],
+        cleaners: Vec::new(),
+        order: Vec::new(),
+        evidence: Repeats { seen: 5, tried: 5, alone_passed: 5, alone_tried: 5 },
+        failure: None,
+        unfinished: None,
+    };
+    Finding {
+        test: test.into(),
+        detail: Detail::Order(dependence),
+        sentence: format!("fails after {polluter}"),
+        reproduce: Vec::new(),
+        replays: Vec::new(),
+    }
+}
+
+#[test]
+fn a_proven_polluter_is_one_cause_and_replaces_the_advice() {
+    let says = |day: u32| ["dry", "wet", "cold"][day as usize / 4 % 3];
+    let mut store =
+        history(40, &[("a.py::one", &|day| every(4, day, says(day))), ("b.py::two", &|day| every(5, day, "gave up"))]);
+    assert_eq!(causes(&store).len(), 4);
+    let run = begin(&mut store);
+    store.record_findings(run, &[order("a.py::one", "p.py::leaks"), order("b.py::two", "p.py::leaks")]).unwrap();
+    assert_eq!(causes(&store), [(18, 36.0, vec!["a.py::one".to_owned(), "b.py::two".to_owned()])]);
+
+    let overview = Overview::of(&store, Path::new("/nowhere")).unwrap();
+    let quarantine = QuarantineFile::default();
+    let views = ViewBuilder { overview: &overview, store: &store, quarantine: &quarantine, now: Timestamp(0) };
+    let inbox = views.inbox(1, false).unwrap();
+    let Some(NextAction::Diagnosed { sentence, .. }) = &inbox.causes[0].tests[0].next else { panic!("{inbox:?}") };
+    assert_eq!(sentence, "fails after p.py::leaks (proven)");
+}
+
+/// A recorded run in which one test fails at this line with this message, and another one passes.
+fn record(store: &mut Store, day: i64, failure: Option<(u32, &str)>) {
+    let started = Timestamp(day * 86_400_000_000);
+    let attempt = |test: &str, failure: Option<(u32, &str)>| Attempt {
+        test: test.into(),
+        session: SessionId(0),
+        purpose: Purpose::Suite,
+        environment: EnvironmentId(0),
+        origin: Isolation::Process,
+        position: 0,
+        run: 0,
+        outcome: if failure.is_some() { Outcome::Failed } else { Outcome::Passed },
+        started,
+        seconds: 2.0,
+        failure: failure.map(|(line, message)| Failure {
+            phase: Phase::Call,
+            kind: "Error".to_owned(),
+            message: message.to_owned(),
+            trace: String::new(),
+            file: Some("shop/mail.py".to_owned()),
+            line: Some(line),
+        }),
+        stdout: String::new(),
+        stderr: String::new(),
+    };
+    let run = store.begin(&RunFacts { started, ..facts() }).unwrap();
+    let attempts = [attempt("a.py::one", failure), attempt("a.py::sound", None)];
+    store.record(run, &attempts.map(Event::AttemptEnded)).unwrap();
+}
+
+#[test]
+fn failures_of_a_test_at_one_line_are_one_cause_whatever_they_say() {
+    let mut store = Store::in_memory().unwrap();
+    for day in 0..40 {
+        let failure = match day % 8 {
+            1 => Some((18, "got tea")),
+            3 => Some((18, "got milk")),
+            5 => Some((30, "got lost")),
+            _ => None,
+        };
+        record(&mut store, day, failure);
+    }
+    let failures: Vec<usize> = causes(&store).iter().map(|cause| cause.0).collect();
+    assert_eq!(failures, [10, 5]);
 }
 
 #[test]
