@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Failure;
 
 /// Only the beginning of a message counts: not more may be stored.
-const LOOKED_AT: usize = 200;
+const MAX_MESSAGE: usize = 200;
 
 /// Equal for failures with the same message apart from numbers, addresses, paths and line numbers. Sixteen
 /// hexadecimal digits.
@@ -25,11 +25,30 @@ impl Failure {
     /// Made of phase, file, kind and the first line of the message.
     pub fn fingerprint(&self) -> Fingerprint {
         let file = self.file.as_deref().map_or("", |file| file.rsplit('/').next().unwrap_or(file));
-        let first = self.message.trim_start().lines().next().unwrap_or("");
-        let first: String = first.chars().take(LOOKED_AT).collect();
-        let parts = [self.phase.word(), file, &self.kind, &without_chance(&first)];
+        let parts = [self.phase.word(), file, &self.kind, &first_line(&self.message)];
         Fingerprint(format!("{:016x}", hash(parts.join("\n").as_bytes())))
     }
+
+    /// What [`Fingerprint::of_message`] is for this failure in a report of another program, which may put
+    /// the kind before the message.
+    pub fn message_fingerprints(&self) -> [Fingerprint; 3] {
+        let short = self.kind.rsplit(['.', ':']).next().unwrap_or(&self.kind);
+        let texts =
+            [self.message.clone(), format!("{}: {}", self.kind, self.message), format!("{short}: {}", self.message)];
+        texts.map(|text| Fingerprint::of_message(&text))
+    }
+}
+
+impl Fingerprint {
+    /// Made of the first line of a message alone: other programs do not report phase and file.
+    pub fn of_message(message: &str) -> Self {
+        Self(format!("{:016x}", hash(first_line(message).as_bytes())))
+    }
+}
+
+fn first_line(message: &str) -> String {
+    let first = message.trim_start().lines().next().unwrap_or("");
+    without_chance(&first.chars().take(MAX_MESSAGE).collect::<String>())
 }
 
 /// The text with every word that contains a digit or a slash replaced by one word.
@@ -80,6 +99,15 @@ mod tests {
         assert_ne!(one.fingerprint(), Failure { kind: "KeyError".to_owned(), ..one.clone() }.fingerprint());
         assert_ne!(one.fingerprint(), Failure { phase: Phase::SetUp, ..one.clone() }.fingerprint());
         assert_ne!(one.fingerprint(), Failure { file: Some("tests/other.py".to_owned()), ..one.clone() }.fingerprint());
+    }
+
+    #[test]
+    fn a_reported_message_is_recognized_with_and_without_its_kind() {
+        let known = Failure { kind: "shop.SoldOut".to_owned(), ..failure("3 boots left\n  more", 12) };
+        for reported in ["17 boots left", "shop.SoldOut: 3 boots left", "SoldOut: 3 boots left\nE  more"] {
+            assert!(known.message_fingerprints().contains(&Fingerprint::of_message(reported)), "{reported}");
+        }
+        assert!(!known.message_fingerprints().contains(&Fingerprint::of_message("KeyError: 3 boots left")));
     }
 
     #[test]

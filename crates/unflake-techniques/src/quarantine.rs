@@ -30,7 +30,11 @@ pub fn quarantine_standing(
         };
     }
     let is_known = |attempt: &Attempt| {
-        attempt.failure.as_ref().is_some_and(|failure| entry.failures.contains(&failure.fingerprint()))
+        attempt.failure.as_ref().is_some_and(|failure| {
+            // An entry can come from an imported report, which has only a message.
+            let mut fingerprints = failure.message_fingerprints().into_iter().chain([failure.fingerprint()]);
+            fingerprints.any(|fingerprint| entry.failures.contains(&fingerprint))
+        })
     };
     if failed.all(is_known) { QuarantineStanding::Excused } else { QuarantineStanding::FailedOtherwise }
 }

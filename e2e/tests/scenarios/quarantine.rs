@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use e2e::{RunOutput, Sandbox, shop};
+use e2e::{RunOutput, Sandbox, python, shop};
 
 const FAILING: &str = "tests/test_shop.py::test_two";
 
@@ -99,9 +99,25 @@ fn only_observed_failures_can_be_quarantined() {
     sandbox.run("", "python -m pytest").expect_exit(1);
     let words = ["quarantine", "add", "tests/test_shop.py::test_one", "--reason", "why not", "--owner", "@ada"];
     let result = sandbox.unflake(words).finish().expect_exit(2);
-    assert!(result.stderr.contains("knows no failure"), "{}", result.stderr);
+    assert!(result.stderr.contains("no failure of"), "{}", result.stderr);
     let longer = ["quarantine", "add", FAILING, "--reason", "why not", "--owner", "@ada", "--days", "90"];
     assert!(sandbox.unflake(longer).finish().expect_exit(2).stderr.contains("1 to 30 days"));
+}
+
+#[test]
+fn an_imported_failure_can_be_quarantined() {
+    let sandbox = shop();
+    let plain = sandbox.command(python()).args(["-m", "pytest", "--junit-xml=report.xml"]).output().expect("it starts");
+    assert_eq!(plain.status.code(), Some(1));
+    sandbox.unflake(["history", "import", "report.xml"]).finish().expect_exit(0);
+    let words = ["quarantine", "add", FAILING, "--reason", "rounding", "--owner", "@ada"];
+    sandbox.unflake(words).finish().expect_exit(0);
+    let result = sandbox.run("", "python -m pytest").expect_exit(0);
+    assert_eq!(standings(&result), [format!("{FAILING} excused")]);
+
+    let sandbox = sandbox.file("shop.py", "def price(n):\n    raise LookupError('no such price')\n");
+    let result = sandbox.run("", "python -m pytest").expect_exit(1);
+    assert_eq!(standings(&result), [format!("{FAILING} failed-otherwise")]);
 }
 
 #[test]

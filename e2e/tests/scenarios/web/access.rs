@@ -65,7 +65,7 @@ fn with_the_token_failures_can_be_quarantined() {
     };
     wrong(&ADD.replace("days=3", "days=31"), "a quarantine lasts 1 to 30 days, not 31");
     wrong(&ADD.replace("days=3", "days=soon"), "a quarantine lasts 1 to 30 days");
-    wrong(&ADD.replace("test_a", "test_b"), "the history knows no failure of test_it.py::test_b");
+    wrong(&ADD.replace("test_a", "test_b"), "the history has no failure of test_it.py::test_b");
     wrong(&ADD.replace("owner=%40ada", "owner=+"), "a quarantine needs its owner");
 
     assert_eq!(served.post("/quarantine/add", &headers, ADD).status, 303);

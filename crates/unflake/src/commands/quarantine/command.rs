@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use unflake_model::{
-    Attempt, Day, Finding, Fingerprint, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId,
+    Attempt, Day, Failure, Finding, Fingerprint, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined,
+    TestId,
 };
 use unflake_report as report;
-use unflake_store::{Store, StoreLocation, StoredAttempt, unhide_quarantine};
+use unflake_store::{PastExecution, Store, StoreLocation, StoredAttempt, unhide_quarantine};
 use unflake_techniques::quarantine_standing;
 
 use crate::args::quarantine::{QuarantineAdd, QuarantineCommand};
@@ -128,13 +129,13 @@ fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Co
     }
     let today = Day::of(recorder::now());
     let test = TestId::new(&add.test);
-    let failures = failures(&kept(history, &test)?);
+    let failures = failures(history, &test)?;
     if failures.is_empty() && !add.skip {
         return Err(CommandError::usage(format!(
-            "the history knows no failure of {}, so there is nothing to excuse",
+            "the history has no failure of {} with a message, so there is nothing to excuse",
             add.test
         ))
-        .hint("name the test as `unflake run` does, after a run in which it failed"));
+        .hint("give the full name of a test that failed in `unflake run` or in an imported report"));
     }
     Ok(Quarantined {
         test,
@@ -148,13 +149,31 @@ fn entry(add: &QuarantineAdd, history: Option<&Store>) -> Result<Quarantined, Co
     })
 }
 
-/// The failures of the last run in which the test failed: older ones may be fixed.
-fn failures(kept: &[StoredAttempt]) -> Vec<Fingerprint> {
-    let last = kept.iter().find(|kept| kept.attempt.outcome.is_failure()).map(|kept| kept.run);
-    let of_last = kept.iter().filter(|kept| Some(kept.run) == last && kept.attempt.outcome.is_failure());
-    let failures: BTreeSet<Fingerprint> =
-        of_last.filter_map(|kept| kept.attempt.failure.as_ref()).map(|failure| failure.fingerprint()).collect();
-    failures.into_iter().collect()
+/// The failures of the last run or imported report in which the test failed: older ones may be fixed.
+fn failures(history: Option<&Store>, test: &TestId) -> Result<Vec<Fingerprint>, CommandError> {
+    let (ours, reported) = (kept(history, test)?, reported(history, test)?);
+    let ours = || ours.iter().filter(|kept| kept.attempt.outcome.is_failure());
+    let last_report = reported.iter().map(|past| past.source.started).max();
+    let failures: BTreeSet<Fingerprint> = match ours().next() {
+        Some(last) if last_report.is_none_or(|report| report <= last.attempt.started) => {
+            let of_last = ours().filter(|kept| kept.run == last.run).filter_map(|kept| kept.attempt.failure.as_ref());
+            of_last.map(Failure::fingerprint).collect()
+        }
+        _ => {
+            let of_last = reported.iter().filter(|past| Some(past.source.started) == last_report);
+            of_last.map(|past| Fingerprint::of_message(&past.message)).collect()
+        }
+    };
+    Ok(failures.into_iter().collect())
+}
+
+/// The failures of a test in imported reports that have a message.
+fn reported(history: Option<&Store>, test: &TestId) -> Result<Vec<PastExecution>, CommandError> {
+    let Some(store) = history else { return Ok(Vec::new()) };
+    let Some(key) = store.key_of(test)? else { return Ok(Vec::new()) };
+    let mut reported = store.reported_of(key)?;
+    reported.retain(|past| past.execution.outcome.is_failure() && !past.message.trim().is_empty());
+    Ok(reported)
 }
 
 /// The latest attempts of a test, the newest first.
