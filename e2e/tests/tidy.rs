@@ -167,6 +167,34 @@ fn every_variable_is_documented() {
 }
 
 #[test]
+fn every_link_between_documents_leads_somewhere() {
+    let code = Regex::new(r"(?s)```.*?```|`[^`\n]*`").expect("a regular expression");
+    let documents: BTreeMap<String, String> =
+        sources(&["."], &["md"]).map(|(name, text)| (name, code.replace_all(&text, "").into_owned())).collect();
+    assert!(documents.len() > 50, "{}", documents.len());
+    for (name, text) in &documents {
+        for link in matches(text, r"\]\([^)\s]+\)").iter().map(|link| &link[2..link.len() - 1]) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let place = repository().join(name);
+            let target = if path.is_empty() { place } else { place.with_file_name("").join(path) };
+            let is_outside = path.starts_with("https://") || path.starts_with("http://");
+            assert!(is_outside || target.exists(), "{name} links to {link}");
+            if !is_outside && !anchor.is_empty() {
+                let headings = matches(&read(&target), r"(?m)^#+ .*$");
+                let found = headings.iter().any(|heading| anchor_of(heading) == anchor);
+                assert!(found, "{name} links to {link}, and there is no such heading");
+            }
+        }
+    }
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor_of(heading: &str) -> String {
+    let kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+    heading.trim_start_matches('#').trim().to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
+}
+
+#[test]
 fn nothing_is_left_half_done() {
     let marks =
         ["to".to_owned() + "do!(", "db".to_owned() + "g!(", "unimple".to_owned() + "mented!(", "TO".to_owned() + "DO"];
