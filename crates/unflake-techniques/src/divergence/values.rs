@@ -150,12 +150,9 @@ fn candidate(
     }
     let at: Vec<Option<f64>> = (0..runs.all.len()).map(|run| moment(runs, thread, run, feature, all)).collect();
     let when = Candidate::moment(runs, thread, &found.predicts, &at)?;
-    let what = sentence(name, &feature.kind, &found.rule);
-    let value = Some(ValueSplit {
-        name: name.to_owned(),
-        failing: examples(runs, feature, true),
-        passing: examples(runs, feature, false),
-    });
+    let what = sentence(name, &feature.kind, &found.rule, common_value(feature, &found.predicts));
+    let [failing, passing] = shown_values(runs, feature, &found.rule);
+    let value = Some(ValueSplit { name: name.to_owned(), failing, passing });
     let shown = feature.samples.iter().map(|sample| sample.as_ref().map(|sample| sample.shown.clone())).collect();
     let ValueSplitRule { predicts, p_value, .. } = found;
     Some(Candidate {
@@ -189,24 +186,92 @@ fn moment(runs: &AlignedRuns<'_>, thread: usize, run: usize, feature: &Feature, 
     Some(if passes_so { runs.thread_trace(run, thread)?.events as f64 } else { sample.at })
 }
 
+/// The value that several runs with a predicted failure have, if it is the same in all of them.
+fn common_value<'a>(feature: &'a Feature, predicts: &[bool]) -> Option<&'a str> {
+    let mut predicted = feature.samples.iter().zip(predicts).filter(|(_, predicts)| **predicts);
+    let first = predicted.next()?.0.as_ref()?;
+    let mut others = predicted.map(|(sample, _)| sample.as_ref()).peekable();
+    others.peek()?;
+    others.all(|other| other.is_some_and(|other| other.value == first.value)).then_some(&*first.shown)
+}
+
+/// The values of failing and of passing runs. Where their ranges overlap, they are described by the
+/// rule.
+fn shown_values(runs: &AlignedRuns<'_>, feature: &Feature, rule: &SplitRule) -> [Vec<String>; 2] {
+    let sides = [true, false].map(|failed| {
+        let samples = feature.samples.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
+        samples.filter_map(|(sample, _)| sample.as_ref()).collect::<Vec<&FeatureSample>>()
+    });
+    if !overlap(&sides[0], &sides[1]) {
+        return sides.map(|samples| examples(&samples));
+    }
+    sides.map(|samples| match rule {
+        SplitRule::AtLeast(below, least) => {
+            let bound = format!("≥ {}", shortest_between(*least, *below));
+            vec![counted_values(&samples, &bound, |number| number >= *least)]
+        }
+        SplitRule::AtMost(most, above) => {
+            let bound = format!("≤ {}", shortest_between(*most, *above));
+            vec![counted_values(&samples, &bound, |number| number <= *most)]
+        }
+        SplitRule::Between(low, high) | SplitRule::Outside(low, high) => {
+            let part = |is_in: &dyn Fn(f64) -> bool| {
+                let samples: Vec<_> =
+                    samples.iter().copied().filter(|sample| number(sample).is_some_and(is_in)).collect();
+                examples(&samples)
+            };
+            [
+                part(&|number| number < *low),
+                part(&|number| (*low..=*high).contains(&number)),
+                part(&|number| number > *high),
+            ]
+            .concat()
+        }
+        SplitRule::OneOf(_) => examples(&samples),
+    })
+}
+
+/// Whether two ranges of numbers overlap, of which at least one has many different ones.
+fn overlap(one: &[&FeatureSample], other: &[&FeatureSample]) -> bool {
+    let range = |samples: &[&FeatureSample]| {
+        let numbers: Option<Vec<f64>> = samples.iter().map(|sample| number(sample)).collect();
+        let mut numbers = numbers?;
+        numbers.sort_by(f64::total_cmp);
+        let (least, most) = (*numbers.first()?, *numbers.last()?);
+        numbers.dedup();
+        Some((least, most, numbers.len() > EXAMPLES))
+    };
+    let Some(((least, most, many), (from, to, more))) = range(one).zip(range(other)) else { return false };
+    (many || more) && least.max(from) <= most.min(to)
+}
+
+/// `≥ 0.3 in 9 of 11`.
+fn counted_values(samples: &[&FeatureSample], bound: &str, is_so: impl Fn(f64) -> bool) -> String {
+    let count = samples.iter().filter(|sample| number(sample).is_some_and(&is_so)).count();
+    format!("{bound} in {count} of {}", samples.len())
+}
+
+fn number(sample: &FeatureSample) -> Option<f64> {
+    match sample.value {
+        FeatureValue::Number(number) => Some(number),
+        FeatureValue::Word(_) => None,
+    }
+}
+
 /// A range of numbers, or the most frequent other values.
-fn examples(runs: &AlignedRuns<'_>, feature: &Feature, failed: bool) -> Vec<String> {
-    let samples = feature.samples.iter().zip(runs.all).filter(|(_, run)| run.failed == failed);
-    let samples: Vec<&FeatureSample> = samples.filter_map(|(sample, _)| sample.as_ref()).collect();
+fn examples(samples: &[&FeatureSample]) -> Vec<String> {
     let mut counted: Vec<(&str, usize)> = Vec::new();
-    for sample in &samples {
+    for sample in samples {
         match counted.iter_mut().find(|(text, _)| *text == &*sample.shown) {
             Some((_, times)) => *times += 1,
             None => counted.push((&sample.shown, 1)),
         }
     }
-    let number = |sample: &&&FeatureSample| match sample.value {
-        FeatureValue::Number(number) => number,
-        FeatureValue::Word(_) => f64::NAN,
+    let by = |one: &&&FeatureSample, other: &&&FeatureSample| {
+        number(one).unwrap_or(f64::NAN).total_cmp(&number(other).unwrap_or(f64::NAN))
     };
-    let by = |one: &&&FeatureSample, other: &&&FeatureSample| number(one).total_cmp(&number(other));
     match (samples.iter().min_by(by), samples.iter().max_by(by)) {
-        (Some(least), Some(most)) if counted.len() > EXAMPLES && !number(&most).is_nan() => {
+        (Some(least), Some(most)) if counted.len() > EXAMPLES && number(most).is_some() => {
             vec![format!("{} – {}", short(&least.shown), short(&most.shown))]
         }
         _ => {
@@ -226,8 +291,8 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What is true in failing runs, such as `jitter ≥ 0.93`.
-fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
+/// What is true in failing runs, such as `jitter ≥ 0.93`, or `current is 0` where all have one value.
+fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule, common: Option<&str>) -> String {
     let name = if name == RETURNS { "the return value" } else { name };
     let which = match kind.which {
         Occurrence::Only | Occurrence::Time(1) => String::new(),
@@ -241,6 +306,9 @@ fn sentence(name: &str, kind: &FeatureKind, rule: &SplitRule) -> String {
         Aspect::InOrder => format!("the items of {name}{which}"),
         Aspect::Itself | Aspect::AgainstBefore | Aspect::Has(_) => format!("{name}{which}"),
     };
+    if let (Some(value), SplitRule::AtLeast(..) | SplitRule::AtMost(..) | SplitRule::Between(..)) = (common, rule) {
+        return format!("{of} is {value}");
+    }
     match (rule, &kind.aspect) {
         (SplitRule::AtLeast(below, least), _) => format!("{of} ≥ {}", shortest_between(*least, *below)),
         (SplitRule::AtMost(most, above), _) => format!("{of} ≤ {}", shortest_between(*most, *above)),

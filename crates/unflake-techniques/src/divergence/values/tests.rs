@@ -68,7 +68,7 @@ fn one_large_draw_of_several_is_found() {
             (0..4).map(|time| format!("t:1 draw={} ", draw(time))).collect()
         },
     );
-    assert_eq!(words_of(&draws)[0], "draw at some point ≥ 95");
+    assert_eq!(words_of(&draws)[0], "draw at some point is 95");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn lengths_and_first_items_are_found() {
             format!("t:1 rows=[{},_{}{more}] t:2", at, at * 3)
         },
     );
-    assert_eq!(words_of(&lengths), ["the number of items of rows ≤ 2"]);
+    assert_eq!(words_of(&lengths), ["the number of items of rows is 2"]);
     let firsts = runs(
         |at| at % 3 == 0,
         |at| {
@@ -94,7 +94,21 @@ fn lengths_and_first_items_are_found() {
 #[test]
 fn the_value_seen_first_ranks_first() {
     let found = runs(|at| at % 3 == 0, |at| format!("t:1 returns={0} x={0} t:2", u32::from(at % 3 == 0)));
-    assert_eq!(words_of(&found), ["the return value ≥ 1", "x ≥ 1"]);
+    assert_eq!(words_of(&found), ["the return value is 1", "x is 1"]);
+}
+
+#[test]
+fn overlapping_ranges_are_described_by_the_rule() {
+    let shown = |failed: &dyn Fn(u32) -> bool| {
+        let split = blamed(&runs(failed, |at| format!("t:1 n={} t:2", at * 7 % 20)))[0].value.clone().unwrap();
+        (split.failing.join(", "), split.passing.join(", "))
+    };
+    let apart = shown(&|at| at * 7 % 20 >= 14);
+    assert_eq!(apart, ("14 – 19".to_owned(), "0 – 13".to_owned()));
+    let one_stray = shown(&|at| at * 7 % 20 >= 12 || at * 7 % 20 == 3);
+    assert_eq!(one_stray, ("≥ 12 in 8 of 9".to_owned(), "≥ 12 in 0 of 11".to_owned()));
+    let outside = shown(&|at| !(5..15).contains(&(at * 7 % 20)));
+    assert_eq!(outside, ("0 – 4, 15 – 19".to_owned(), "5 – 14".to_owned()));
 }
 
 #[test]
