@@ -1,10 +1,10 @@
 """Installs what the end-to-end tests need: `python3 e2e/setup.py`.
 
 Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL) come from apt-get.
-Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `go` (gotestsum),
-`vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and `deny` (cargo-deny). What is complete is left
-alone; what is incomplete or broken is made again. With UNFLAKE_TEST_PYTHON the tests use that Python, and no Python
-environment is made.
+Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `project-tools`
+(tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and
+`deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made again. With UNFLAKE_TEST_PYTHON
+the tests use that Python, and `e2e` is not made.
 """
 
 import hashlib
@@ -21,6 +21,8 @@ VENVS = ROOT / ".venvs"
 # junitparser is an independent reader of JUnit reports; xdist and pytest-cov change how pytest runs; NumPy arrays change
 # in place; playwright and selenium drive a browser.
 PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy", "playwright", "selenium"]
+# Tools that people start pytest with.
+PROJECT_TOOLS = ["tox", "nox", "uv", "poetry", "hatch"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
 PERL_MODULE = "TAP::Formatter::JUnit"
@@ -148,6 +150,13 @@ def python_works(directory):
     return runs(str(directory / "bin" / "python"), "-c", imports)
 
 
+def make_project_tools(directory):
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+    python = str(directory / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"], check=True)
+    subprocess.run([str(directory / "bin" / "uv"), "pip", "install", "--quiet", "--python", python, *PROJECT_TOOLS], check=True)
+
+
 def make_go(directory):
     environment = dict(os.environ, GOBIN=str(directory / "bin"), GOFLAGS="-mod=mod", GOCACHE=str(directory / "cache"))
     subprocess.run(["go", "install", GOTESTSUM], check=True, env=environment, stderr=subprocess.DEVNULL, cwd=str(directory))
@@ -198,6 +207,9 @@ def has_maven_repository(_directory):
 def tools():
     if "UNFLAKE_TEST_PYTHON" not in os.environ:
         yield Tool("e2e", "\n".join([sys.version] + PACKAGES), python_works, make_python)
+    receipt = "\n".join([sys.version] + PROJECT_TOOLS)
+    have = lambda directory: all(runs(str(directory / "bin" / tool), "--version") for tool in PROJECT_TOOLS)
+    yield Tool("project-tools", receipt, have, make_project_tools)
     yield Tool("go", GOTESTSUM, lambda directory: runs(str(directory / "bin/gotestsum"), "--version"), make_go)
     vitest = "node_modules/.bin/vitest"
     yield Tool("vitest", VITEST, lambda directory: runs(str(directory / vitest), "--version"), make_vitest)

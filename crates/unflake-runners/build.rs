@@ -19,6 +19,10 @@ fn main() {
     }
     let agent = Path::new(&var("CARGO_MANIFEST_DIR").unwrap()).join("../../agents/pytest");
     let mut files = sources(&agent, "unflake_agent", "py");
+    files.extend(sources(&agent, "unflake_tox", "py"));
+    for name in ["METADATA", "entry_points.txt"].map(|name| format!("unflake_tox.dist-info/{name}")) {
+        files.push((name.clone(), agent.join(name)));
+    }
     files.push(("unflake_agent/tracer.so".to_owned(), compile_tracer(&agent.join("tracer"))));
     pack(&files, "pytest_agent.rs");
 }

@@ -8,6 +8,7 @@ mod assertion_filter;
 mod bad_input;
 mod change_impact;
 mod completion;
+mod entry;
 mod factors;
 mod history;
 mod interruption;
