@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unflake_model::{Granularity, Layer};
-use unflake_protocol::InjectedAgent;
+use unflake_protocol::{InjectedAgent, MissedAgent};
 
 /// How to start the user's runner, and the limits that apply to it.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ pub struct Launch {
     pub agents: Vec<InjectedAgent>,
     /// Names of caches and build directories, whose content is not restored.
     pub caches: Vec<&'static str>,
-    /// What to tell the user when no agent connects.
-    pub no_runner_hint: String,
+    /// What to tell the user when no agent connects, given the command and its output.
+    pub explain_missed_agent: fn(&[String], &str) -> MissedAgent,
     /// Command that leads to [`crate::supervise`]; arguments are appended.
     pub supervisor: Vec<String>,
     /// Directory in which agents are unpacked and stay between runs.

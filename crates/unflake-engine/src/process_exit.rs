@@ -42,10 +42,10 @@ impl Engine {
                     let why = format!("the runner ended before it had listed its tests ({death})");
                     self.report_start_failure(&why, &text);
                 } else {
-                    let why = format!("the command exited without starting a supported test runner ({death})");
-                    let hint = &self.starter.launch().no_runner_hint;
-                    let output = format!("{}\n{hint}", text.trim_end());
-                    self.report_start_failure(&why, output.trim_start());
+                    let launch = self.starter.launch();
+                    let missed = (launch.explain_missed_agent)(&launch.command, &text);
+                    let output = format!("{}\n{}", text.trim_end(), missed.hint);
+                    self.report_start_failure(&format!("{} ({death})", missed.why), output.trim_start());
                 }
             }
         }

@@ -13,6 +13,14 @@ pub struct InjectedAgent {
     pub prepend: &'static [PrependedVariable],
 }
 
+/// Why a command ran and no agent connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissedAgent {
+    pub why: String,
+    /// What the user can do.
+    pub hint: String,
+}
+
 /// A value that goes in front of what an environment variable already has.
 #[derive(Clone, Copy, Debug)]
 pub struct PrependedVariable {

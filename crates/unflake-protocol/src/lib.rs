@@ -9,7 +9,7 @@ mod message;
 mod order;
 mod payload;
 
-pub use injected_agent::{InjectedAgent, PrependedVariable};
+pub use injected_agent::{InjectedAgent, MissedAgent, PrependedVariable};
 pub use line::{Line, LineError, LineReader, MAX_LINE, to_line};
 pub use message::{AgentMessage, AttemptResult, Hello, ListedTest, NotRestored, StopCause};
 pub use order::{Order, ProbeOrder, RunOrder};

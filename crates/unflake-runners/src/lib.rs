@@ -25,8 +25,8 @@ use std::process::ExitCode;
 
 pub use options::RunnerOptions;
 pub use registry::{
-    Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, factors, global_inputs,
-    names_with, never_excuse, no_runner_hint, option, options, project_files, recognizes, reported_as, run_as_shim,
+    Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, explain_missed_agent, factors,
+    global_inputs, names_with, never_excuse, option, options, project_files, recognizes, reported_as, run_as_shim,
     select, temporary_names, tool_homes, tool_variables, trace_support,
 };
 pub use runner::{

@@ -7,7 +7,7 @@ use tracing::debug;
 use unflake_model::{Factor, FactorDeclaration};
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
-use unflake_protocol::InjectedAgent;
+use unflake_protocol::{InjectedAgent, MissedAgent};
 
 use crate::options::RunnerOptions;
 use crate::runner::{
@@ -127,8 +127,16 @@ pub fn examples() -> impl Iterator<Item = &'static str> {
     all().filter_map(|runner| runner.profile().texts.example)
 }
 
-/// What to say of a command that exits without starting a supported runner.
-pub fn no_runner_hint() -> String {
+/// Why no agent connected while the command ran, and what to do.
+pub fn explain_missed_agent(command: &[String], output: &str) -> MissedAgent {
+    let by_runner = all().find_map(|runner| runner.explain_missed_agent(command, output));
+    by_runner.unwrap_or_else(|| MissedAgent {
+        why: "the command exited without starting a supported test runner".to_owned(),
+        hint: no_runner_hint(),
+    })
+}
+
+fn no_runner_hint() -> String {
     let starts_by = |injected: bool| -> Vec<&str> {
         let wanted = all().filter(|runner| agent(*runner).is_some() == injected);
         wanted.filter_map(|runner| runner.profile().texts.starts_by).collect()

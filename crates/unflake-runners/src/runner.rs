@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use unflake_model::FactorDeclaration;
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
-use unflake_protocol::InjectedAgent;
+use unflake_protocol::{InjectedAgent, MissedAgent};
 
 use crate::driver::list_context::ListContext;
 use crate::driver::suite::{ListError, Suite};
@@ -29,6 +29,12 @@ pub trait Runner: Sync {
 
     /// The command for a project that configures none. None: the project does not use the runner.
     fn default_command(&self, _project: &Path) -> Option<DefaultCommand> {
+        None
+    }
+
+    /// Why the runner ran without the agent, where the output of a command without an agent shows
+    /// that it ran.
+    fn explain_missed_agent(&self, _command: &[String], _output: &str) -> Option<MissedAgent> {
         None
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         driver: agents.is_empty().then(|| driver(settings, myself)),
         agents,
         caches: unflake_runners::caches(),
-        no_runner_hint: unflake_runners::no_runner_hint(),
+        explain_missed_agent: unflake_runners::explain_missed_agent,
         cache: cache(),
         suite: true,
         time: None,

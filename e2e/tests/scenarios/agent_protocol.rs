@@ -358,7 +358,7 @@ fn a_connection_without_a_hello_is_ignored() {
         follow(json!([{ "send_raw": "GET / HTTP/1.1\r\n\r\n" }, { "expect": "end" }, { "exit": 9 }]));
     assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
     start: the command exited without starting a supported test runner (the process left with exit code 9)
-    It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+    It must start pytest, 6 or later.
     Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
     For other runners, `--results` and `--one-test` tell unflake how to use them.
     exit 4: the tests could not run

@@ -116,7 +116,7 @@ fn programs_that_start_no_runner() {
     no tests ran, 1 problem, [TIME]
 
     ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
-               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
@@ -126,7 +126,7 @@ fn programs_that_start_no_runner() {
     no tests ran, 1 problem, [TIME]
 
     ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
-               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
@@ -139,7 +139,7 @@ fn programs_that_start_no_runner() {
 
     ERROR    the command exited without starting a supported test runner (the process left with exit code 3)
                │ wrong door
-               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 
@@ -157,7 +157,7 @@ fn a_python_without_pytest() {
 
     ERROR    the command exited without starting a supported test runner (the process left with exit code 1)
                │ [PYTHON]: No module named pytest
-               │ It must start pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out.
+               │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
 

@@ -108,3 +108,36 @@ scripts.test = 'pytest'
 fn make() {
     check(&[("Makefile", "test:\n\t@pytest -q\n")], "make test");
 }
+
+// -- Where the agent is kept out ------------------------------------------------------------------
+
+/// The reason and the hint of a run whose pytest had no agent.
+fn missed(sandbox: &Sandbox, command: &[&str]) -> [String; 2] {
+    let result = sandbox.run_invocation("", "").arg("--").args(command).finish().expect_exit(4);
+    let error = result.stdout.lines().find_map(|line| line.strip_prefix("ERROR    ")).unwrap_or_default();
+    let quoted: Vec<&str> = result.stdout.lines().filter_map(|line| line.trim_start().strip_prefix("│ ")).collect();
+    [error.to_owned(), quoted.last().copied().unwrap_or_default().to_owned()]
+}
+
+#[test]
+fn a_cleared_environment_is_named() {
+    let path = format!("PATH={}", python().parent().unwrap().display());
+    let sandbox = Sandbox::with_tests("def test_a(): pass\n");
+    let why = "pytest ran without unflake's agent: its environment variables were removed on the way";
+    assert_eq!(
+        missed(&sandbox, &["env", "-i", &path, "pytest", "-q"]),
+        [
+            format!("{why} (the process left with exit code 0)"),
+            "Leave out `-i` of `env`, or set PYTHONPATH, PYTEST_PLUGINS and UNFLAKE_* again behind it.".to_owned()
+        ]
+    );
+}
+
+#[test]
+fn a_replaced_python_path_is_named() {
+    let why = "pytest could not load unflake's agent: PYTHONPATH was replaced on the way to it";
+    let why = format!("{why} (the process left with exit code 2)");
+    let sandbox = Sandbox::with_tests("def test_a(): pass\n").file("Makefile", "test:\n\tPYTHONPATH=src pytest\n");
+    let hint = "Keep what it has, in front: Makefile:2: `PYTHONPATH=src pytest`".to_owned();
+    assert_eq!(missed(&sandbox, &["make", "test"]), [why, hint]);
+}

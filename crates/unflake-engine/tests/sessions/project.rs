@@ -49,7 +49,7 @@ impl Project {
             driver: None,
             agents: unflake_runners::select(&[], &unflake_runners::RunnerOptions::default()).agents(),
             caches: unflake_runners::caches(),
-            no_runner_hint: String::new(),
+            explain_missed_agent: unflake_runners::explain_missed_agent,
             supervisor: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
             suite: false,

@@ -3,4 +3,5 @@
 mod command_line;
 mod demo;
 mod factors;
+mod missed_agent;
 pub(crate) mod runner;

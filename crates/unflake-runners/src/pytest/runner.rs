@@ -4,12 +4,13 @@ use std::path::Path;
 use std::{env, fs};
 
 use unflake_observe::layers::TemporaryName;
-use unflake_protocol::{InjectedAgent, PrependedVariable};
+use unflake_protocol::{InjectedAgent, MissedAgent, PrependedVariable};
 
 use crate::process::files::find_program;
 use crate::pytest::command_line;
 use crate::pytest::demo::DEMO;
 use crate::pytest::factors::FACTORS;
+use crate::pytest::missed_agent;
 use crate::runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Profile, ProjectFiles, ReplayedSession, Runner, SettingsTable,
     Texts, TraceSupport,
@@ -92,7 +93,7 @@ static PROFILE: Profile = Profile {
     },
     texts: Texts {
         example: Some("pytest tests/"),
-        starts_by: Some("pytest, 6 or later; `env -i`, and `-E` or `-I` of Python, keep unflake out"),
+        starts_by: Some("pytest, 6 or later"),
         base_worktree: Some("is the project installed in editable mode, or on PYTHONPATH?"),
         ..Texts::NONE
     },
@@ -136,6 +137,10 @@ impl Runner for Pytest {
         }
         let words: &[&str] = if find_program("pytest").is_some() { &["pytest"] } else { &["python3", "-m", "pytest"] };
         DefaultCommand::new(words, "this looks like a pytest project")
+    }
+
+    fn explain_missed_agent(&self, command: &[String], output: &str) -> Option<MissedAgent> {
+        missed_agent::explain(command, output, &env::current_dir().unwrap_or_default())
     }
 
     fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
