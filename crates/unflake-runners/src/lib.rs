@@ -25,13 +25,13 @@ use std::process::ExitCode;
 
 pub use options::RunnerOptions;
 pub use registry::{
-    Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, explain_missed_agent, factors,
-    global_inputs, names_with, never_excuse, option, options, project_files, recognizes, reported_as, run_as_shim,
-    select, temporary_names, tool_homes, tool_variables, trace_support,
+    Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, explain_missed_agent,
+    explain_unsupported, factors, global_inputs, names_with, never_excuse, option, options, project_files, recognizes,
+    reported_as, run_as_shim, select, temporary_names, tool_homes, tool_variables, trace_support,
 };
 pub use runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, Profile, ProjectFiles, ReplayedSession,
-    Runner, RunnerOption, SetUpStep, SettingsTable, Texts, TraceSupport,
+    Runner, RunnerOption, SetUpStep, SettingsTable, Texts, TraceSupport, UnsupportedCommand,
 };
 
 /// Builds that can be traced, for the tests of this crate and the benchmark.

@@ -12,7 +12,7 @@ use unflake_protocol::{InjectedAgent, MissedAgent};
 use crate::options::RunnerOptions;
 use crate::runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, ProjectFiles, Runner, RunnerOption,
-    TraceSupport,
+    TraceSupport, UnsupportedCommand,
 };
 use crate::{cargo, cpp, junit_xml, jvm, pytest};
 
@@ -125,6 +125,14 @@ pub fn names_with(capability: impl Fn(&Capabilities) -> bool, conjunction: &str)
 /// Example commands, the most usual first.
 pub fn examples() -> impl Iterator<Item = &'static str> {
     all().filter_map(|runner| runner.profile().texts.example)
+}
+
+/// Why unflake cannot use the command, where its words say so. Options of a runner make any command
+/// usable.
+pub fn explain_unsupported(command: &[String], options: &RunnerOptions) -> Option<UnsupportedCommand> {
+    let is_usable = recognizes(command) || self::options().flatten().any(|option| options.has(option.name));
+    let explain = || all().find_map(|runner| runner.explain_unsupported(command, &recognizes));
+    if is_usable { None } else { explain() }
 }
 
 /// Why no agent connected while the command ran, and what to do.

@@ -38,6 +38,16 @@ pub trait Runner: Sync {
         None
     }
 
+    /// What to say of a command that no runner recognizes and that starts a program of which this
+    /// one knows that unflake cannot use it. `is_supported`: whether a runner recognizes a command.
+    fn explain_unsupported(
+        &self,
+        _command: &[String],
+        _is_supported: &dyn Fn(&[String]) -> bool,
+    ) -> Option<UnsupportedCommand> {
+        None
+    }
+
     /// The plain runner's command that repeats a session, as words. None: the plain runner cannot
     /// run exactly these tests in this order in one process.
     fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
@@ -234,6 +244,14 @@ pub struct Texts {
 
 impl Texts {
     pub const NONE: Self = Self { called: None, example: None, starts_by: None, base_worktree: None };
+}
+
+/// A command that unflake cannot use, known before it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsupportedCommand {
+    pub why: String,
+    /// What the user can do.
+    pub hint: String,
 }
 
 /// A command for a project that configures none.

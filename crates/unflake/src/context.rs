@@ -62,7 +62,8 @@ impl Context {
     ) -> Result<Settings, CommandError> {
         let settings = self.settings(options, command)?;
         need_command(&settings)?;
-        Ok(settings)
+        let unsupported = unflake_runners::explain_unsupported(&settings.command.value, &settings.runner_options());
+        unsupported.map_or(Ok(settings), |found| Err(CommandError::usage(found.why).hint(found.hint)))
     }
 
     /// The location of the history, for a command that runs no tests.

@@ -41,6 +41,21 @@ fn an_empty_directory_without_a_command() {
 }
 
 #[test]
+fn a_runner_that_unflake_does_not_support() {
+    let sandbox = Sandbox::new().file("go.mod", "module example.com/shop\n");
+    let result = sandbox.run("", "go test ./...").expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: unflake cannot start single tests of Go by itself
+    hint: it can by a JUnit report (`gotestsum --junitfile report.xml`): `unflake run --results report.xml --one-test 'COMMAND {name}' -- …`, see docs/book/other-runners.md
+    ");
+    let result = sandbox.run("", "python3 -m unittest").expect_exit(2);
+    assert_snapshot!(reported(&sandbox, &result), @"
+    error: unflake cannot use unittest by itself
+    hint: pytest runs tests of unittest, too: `unflake run -- pytest`
+    ");
+}
+
+#[test]
 fn a_project_without_tests() {
     let sandbox = Sandbox::with_tests("x = 1\n");
     let result = sandbox.run("", "pytest").expect_exit(5);

@@ -3,4 +3,5 @@
 pub(crate) mod one_test_command;
 pub(crate) mod outcome;
 pub(crate) mod report;
+mod report_only;
 pub(crate) mod results_command;

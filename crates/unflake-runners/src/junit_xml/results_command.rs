@@ -5,6 +5,7 @@
 //! the first n tests of the report, in its order, run with the whole command again. No other order
 //! is possible in one process.
 
+use std::env;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +24,15 @@ use crate::junit_xml::outcome::{
     ListedTest, died, how_it_left, judge_again, judge_alone, judge_whole, known, no_report, not_run, quoted,
     read_written, remarks,
 };
+use crate::junit_xml::report_only;
 use crate::process::changed_files::{FileStamps, is_pattern};
 use crate::process::child;
 use crate::process::child::ProcessLimits;
 use crate::process::files::relative;
 use crate::process::spec::{ExitKind, ProcessEnd, ProcessSpec};
-use crate::runner::{AgentEntry, Capabilities, Driver, Profile, ProjectFiles, Runner, RunnerOption};
+use crate::runner::{
+    AgentEntry, Capabilities, Driver, Profile, ProjectFiles, Runner, RunnerOption, UnsupportedCommand,
+};
 
 const OUTPUT: usize = 64 << 10;
 
@@ -86,6 +90,14 @@ impl Runner for ResultsCommand {
     /// Its settings select it, never its command.
     fn recognizes(&self, _command: &[String]) -> bool {
         false
+    }
+
+    fn explain_unsupported(
+        &self,
+        command: &[String],
+        is_supported: &dyn Fn(&[String]) -> bool,
+    ) -> Option<UnsupportedCommand> {
+        report_only::explain(command, &env::current_dir().unwrap_or_default(), is_supported)
     }
 }
 

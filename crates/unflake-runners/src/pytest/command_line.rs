@@ -65,6 +65,12 @@ pub(super) fn is_pytest(word: &str) -> bool {
     name == "pytest" || name == "py.test"
 }
 
+/// Whether the command is `python -m unittest`, in any version of Python.
+pub(super) fn starts_unittest(command: &[String]) -> bool {
+    let is_python = command.first().is_some_and(|word| word.rsplit('/').next().unwrap_or(word).starts_with("python"));
+    is_python && command.windows(2).any(|pair| pair == ["-m", "unittest"])
+}
+
 /// The command up to pytest and its options, without the paths of files to test.
 fn without_paths(command: &[String], here: &Path) -> Option<Vec<String>> {
     let runner = command.iter().position(|word| is_pytest(word))?;

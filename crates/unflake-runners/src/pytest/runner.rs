@@ -13,7 +13,7 @@ use crate::pytest::factors::FACTORS;
 use crate::pytest::missed_agent;
 use crate::runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Profile, ProjectFiles, ReplayedSession, Runner, SettingsTable,
-    Texts, TraceSupport,
+    Texts, TraceSupport, UnsupportedCommand,
 };
 
 pub(crate) struct Pytest;
@@ -141,6 +141,17 @@ impl Runner for Pytest {
 
     fn explain_missed_agent(&self, command: &[String], output: &str) -> Option<MissedAgent> {
         missed_agent::explain(command, output, &env::current_dir().unwrap_or_default())
+    }
+
+    fn explain_unsupported(
+        &self,
+        command: &[String],
+        _is_supported: &dyn Fn(&[String]) -> bool,
+    ) -> Option<UnsupportedCommand> {
+        command_line::starts_unittest(command).then(|| UnsupportedCommand {
+            why: "unflake cannot use unittest by itself".to_owned(),
+            hint: "pytest runs tests of unittest, too: `unflake run -- pytest`".to_owned(),
+        })
     }
 
     fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
