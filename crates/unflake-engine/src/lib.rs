@@ -3,6 +3,7 @@
 //!
 //! Deliberately absent: history, verdicts, drawing. Linux-only parts are marked as such.
 
+mod agent_cache;
 mod assertions;
 mod dependencies;
 mod engine;

@@ -10,6 +10,8 @@ pub struct InjectedAgent {
     pub directory: &'static str,
     /// Relative path and content of each file.
     pub files: &'static [(&'static str, &'static [u8])],
+    /// The name of directories in which the runner keeps what it compiles from the files beside.
+    pub compiled: &'static str,
     pub prepend: &'static [PrependedVariable],
 }
 

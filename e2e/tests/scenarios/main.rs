@@ -11,6 +11,7 @@ mod completion;
 mod entry;
 mod factors;
 mod history;
+mod hostile_files;
 mod interruption;
 mod jvm;
 mod locate;

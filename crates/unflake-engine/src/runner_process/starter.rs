@@ -9,11 +9,13 @@ use std::sync::mpsc::Sender;
 
 use tracing::debug;
 use unflake_model::Granularity;
+use unflake_protocol::InjectedAgent;
 use unflake_protocol::variables::{DOOR, SHARED};
 use unflake_worlds::World;
 
+use crate::agent_cache;
 use crate::environment::Role;
-use crate::injection::{self, Injection, UnpackedAgent};
+use crate::injection::{Injection, UnpackedAgent};
 use crate::input::EngineInput;
 use crate::launch::{Launch, StartError};
 use crate::runner_process::output::RunnerOutput;
@@ -42,8 +44,12 @@ pub(crate) struct RunnerProcess {
 }
 
 impl RunnerStarter {
-    pub(crate) fn new(launch: Launch, run_dir: RunDir, inputs: Sender<EngineInput>) -> Result<Self, StartError> {
-        let unpack = |agent| injection::unpack(agent, launch.cache.as_deref(), run_dir.path());
+    pub(crate) fn new(mut launch: Launch, run_dir: RunDir, inputs: Sender<EngineInput>) -> Result<Self, StartError> {
+        launch.cache = launch.cache.and_then(agent_cache::private);
+        let unpack = |agent: &InjectedAgent| {
+            let directory = agent_cache::unpack(agent, launch.cache.as_deref(), run_dir.path())?;
+            Ok(UnpackedAgent { directory, prepend: agent.prepend })
+        };
         let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
         let agents = agents.map_err(StartError::in_operation("lay out the agent for the runner"))?;
         let shared = run_dir.path().to_owned();

@@ -24,6 +24,7 @@ const AGENT: InjectedAgent = InjectedAgent {
     // constants from that.
     directory: "site-packages",
     files: include!(concat!(env!("OUT_DIR"), "/pytest_agent.rs")),
+    compiled: "__pycache__",
     prepend: &[
         PrependedVariable { name: "PYTHONPATH", value: "{agent}", separator: ":" },
         PrependedVariable { name: "PYTEST_PLUGINS", value: "unflake_agent", separator: "," },
