@@ -45,6 +45,8 @@ pub fn unhide_quarantine(dir: &Path) -> io::Result<()> {
 
 pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| StoreError::of(location, error.into());
+    let foreign = |why| StoreError::Foreign { at: location.into(), why };
+    foreign_file(path).map_or(Ok(()), |why| Err(foreign(why)))?;
     let (mut connection, version, journal) = match connect(path, "NORMAL") {
         Err(error) if lacks_shared_memory(&error) => {
             let (connection, version) = connect(path, "EXCLUSIVE").map_err(failed)?;
@@ -55,6 +57,10 @@ pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Resul
             (connection, version, if shared { JournalMode::Rollback } else { JournalMode::WriteAhead })
         }
     };
+    if schema::is_foreign(&connection).map_err(failed)? {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+        return Err(foreign("it is a database of another program".to_owned()));
+    }
     if !(0..=schema::CURRENT_VERSION).contains(&version) {
         // Otherwise the last connection to close checkpoints the log into the database.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
@@ -67,6 +73,17 @@ pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Resul
     use_journal(&connection, journal).map_err(failed)?;
     schema::migrate(&mut connection).map_err(failed)?;
     Ok(connection)
+}
+
+/// Why the database, or a file that SQLite keeps beside it, must not be opened: SQLite would follow
+/// a link and write to a file that somebody else has chosen.
+fn foreign_file(path: &Path) -> Option<String> {
+    ["", "-wal", "-shm", "-journal"].iter().find_map(|ending| {
+        let file = format!("{}{ending}", path.display());
+        let kind = fs::symlink_metadata(&file).ok()?.file_type();
+        let what = if kind.is_symlink() { "a symbolic link" } else { "no regular file" };
+        (!kind.is_file()).then(|| format!("{file} is {what}"))
+    })
 }
 
 /// A connection that has written nothing yet, and the version of the tables.

@@ -42,6 +42,9 @@ pub enum StoreError {
          {source}. Move the file away, with those beside it whose names begin the same, to begin a new history."
     )]
     Corrupt { at: LocationText, source: Cause },
+    /// The file is not a history of unflake, or a link to a file elsewhere. It was not changed.
+    #[error("the history in {at} was left as it is: {why}")]
+    Foreign { at: LocationText, why: String },
     /// Another process held the lock for longer than the busy timeout.
     #[error(
         "the history in {at} is in use. Another process has kept it locked for too long. Wait for that process \
@@ -105,6 +108,12 @@ impl From<&StoreLocation> for LocationText {
 }
 
 impl StoreError {
+    /// What to do, where the message does not say it.
+    pub fn hint(&self) -> Option<&'static str> {
+        let is_foreign = matches!(self, Self::Foreign { .. });
+        is_foreign.then_some("move it away to begin a new history, or choose another directory with `--store`")
+    }
+
     pub(crate) fn of_file(path: &Path, error: io::Error) -> Self {
         let at = LocationText { text: path.display().to_string(), is_server: false };
         match error.kind() {

@@ -264,6 +264,14 @@ pub(crate) fn version(connection: &Connection) -> Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+/// Whether the database has tables, and not those that every version of the schema has.
+pub(crate) fn is_foreign(connection: &Connection) -> Result<bool> {
+    let count = |condition: &str| -> Result<i64> {
+        connection.query_row(&format!("SELECT count(*) FROM sqlite_schema WHERE {condition}"), [], |row| row.get(0))
+    };
+    Ok(count("true")? > 0 && count("type = 'table' AND name IN ('run', 'test', 'attempt')")? < 3)
+}
+
 /// Migrates the database to the current version in one transaction; the caller has checked that it
 /// is not newer.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {

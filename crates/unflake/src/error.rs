@@ -132,7 +132,8 @@ impl From<BadPattern> for CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Self::new(Exit::Internal, error.to_string())
+        let hint = error.hint();
+        Self { hint: hint.map(str::to_owned), ..Self::new(Exit::Internal, error.to_string()) }
     }
 }
 

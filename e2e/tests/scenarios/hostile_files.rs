@@ -1,7 +1,7 @@
 //! Files that somebody else may have put in unflake's way: in its cache, as its history, in reports.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use e2e::Sandbox;
@@ -40,4 +40,55 @@ fn a_cache_that_others_can_replace_is_not_used() {
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     sandbox.run_invocation("", "pytest").env("XDG_CACHE_HOME", &cache).finish().expect_exit(0);
     assert_eq!(named(&cache, "unflake_agent"), Vec::<PathBuf>::new());
+}
+
+// -- The history ----------------------------------------------------------------------------------
+
+/// Creates a database of another program at this path.
+fn other_database(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    rusqlite::Connection::open(path).unwrap().execute_batch("CREATE TABLE bookmark (url TEXT)").unwrap();
+}
+
+/// A run and a reading command refuse the history and leave this file as it is.
+#[track_caller]
+fn check_refused(sandbox: &Sandbox, file: &Path, why: &str) {
+    let before = fs::read(file).unwrap();
+    for arguments in [&["run", "--", "pytest"][..], &["history", "show"]] {
+        let result = sandbox.unflake(arguments).finish().expect_exit(70);
+        let error = format!(
+            "error: the history in [PLACE]/project/.unflake/history.db was left as it is: {why}\n\
+             hint: move it away to begin a new history, or choose another directory with `--store`"
+        );
+        assert_eq!(sandbox.redact(&result.stderr), error);
+    }
+    assert_eq!(fs::read(file).unwrap(), before);
+}
+
+#[test]
+fn a_history_that_is_a_link_is_refused() {
+    let sandbox = Sandbox::with_tests("def test_a(): pass\n");
+    let target = sandbox.root().join("bookmarks.db");
+    other_database(&target);
+    fs::create_dir(sandbox.project().join(".unflake")).unwrap();
+    symlink(&target, sandbox.project().join(".unflake/history.db")).unwrap();
+    check_refused(&sandbox, &target, "[PLACE]/project/.unflake/history.db is a symbolic link");
+}
+
+#[test]
+fn a_history_beside_a_link_is_refused() {
+    let sandbox = Sandbox::with_tests("def test_a(): pass\n");
+    sandbox.run("", "pytest").expect_exit(0);
+    let target = sandbox.root().join("precious");
+    fs::write(&target, "text").unwrap();
+    symlink(&target, sandbox.project().join(".unflake/history.db-wal")).unwrap();
+    check_refused(&sandbox, &target, "[PLACE]/project/.unflake/history.db-wal is a symbolic link");
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    let sandbox = Sandbox::with_tests("def test_a(): pass\n");
+    let file = sandbox.project().join(".unflake/history.db");
+    other_database(&file);
+    check_refused(&sandbox, &file, "it is a database of another program");
 }

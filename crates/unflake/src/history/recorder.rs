@@ -55,7 +55,9 @@ impl HistoryRecorder {
                 let _ = if location.value.is_server() { create_hidden_dir(&location.value.dir) } else { Ok(()) };
                 Some(store)
             }
-            Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => return Err(error),
+            Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. } | StoreError::Foreign { .. })) => {
+                return Err(error);
+            }
             Err(error) => {
                 let fallback = fallback(&location.value.dir).filter(|_| location.from == SettingSource::Default);
                 let store = fallback.and_then(|fallback| Store::open(&fallback).ok());

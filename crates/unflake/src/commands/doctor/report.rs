@@ -96,7 +96,7 @@ fn say_history(place: &StoreLocation, say: &mut impl FnMut(Health, &str, &str)) 
     }
     match Store::open(place).and_then(|store| Ok((store.runs(usize::MAX)?.len(), store.location_text()))) {
         Ok((runs, place)) => say(Health::Good, "history", &format!("{runs} runs in {place}")),
-        Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. })) => {
+        Err(error @ (StoreError::Newer { .. } | StoreError::Corrupt { .. } | StoreError::Foreign { .. })) => {
             say(Health::Bad, "history", &error.to_string());
         }
         Err(error) => say(Health::Lacking, "history", &error.to_string()),
