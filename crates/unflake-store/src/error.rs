@@ -32,8 +32,8 @@ pub enum StoreError {
     /// The disk is full. Everything recorded before is intact and readable; the store works again
     /// once there is space.
     #[error(
-        "the history in {at} cannot grow. The disk is full or a quota is used up. Make room and try again: \
-         everything recorded before is safe."
+        "the history in {at} cannot grow. The disk is full, or a quota or a limit on file sizes (`ulimit -f`) is used \
+         up. Make room and try again: everything recorded before is safe."
     )]
     Full { at: LocationText },
     /// The file is not a database, or is damaged. It was not changed.
@@ -201,8 +201,8 @@ mod tests {
         };
         check(
             sqlite(ffi::SQLITE_FULL),
-            "the history in .unflake/history.db cannot grow. The disk is full or a quota is used up. Make room and try \
-             again: everything recorded before is safe.",
+            "the history in .unflake/history.db cannot grow. The disk is full, or a quota or a limit on file sizes (`ulimit \
+             -f`) is used up. Make room and try again: everything recorded before is safe.",
         );
         check(
             sqlite(ffi::SQLITE_READONLY),

@@ -1,10 +1,11 @@
 //! Ctrl-C and termination signals: they interrupt the engine, and are remembered for the rest of
-//! the command.
+//! the command. A limit on the size of files is an error of the write that exceeds it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use unflake_engine::Engine;
 
@@ -31,4 +32,11 @@ pub(crate) fn stop_on_signals(engine: &Engine) -> Result<(), CommandError> {
         engine.interrupter().interrupt();
     }
     Ok(())
+}
+
+/// Keeps `ulimit -f` from killing this process: writes fail instead. A handler, unlike an ignored
+/// signal, is not inherited by the programs that unflake starts.
+pub(crate) fn survive_file_size_limit() -> Result<(), CommandError> {
+    let handled = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    handled.map(drop).map_err(CommandError::internal("handle the limit on file sizes"))
 }

@@ -41,7 +41,8 @@ fn main() -> ExitCode {
         // What it prints is read by a shell.
         Command::Complete(_) => commands::run_to_exit(cli.command, ColorChoice::Never).into(),
         command => {
-            if let Err(error) = diagnostics::init(cli.verbose) {
+            let set_up = interrupt::survive_file_size_limit().and_then(|()| diagnostics::init(cli.verbose));
+            if let Err(error) = set_up {
                 error.print(cli.color);
                 return error.exit.into();
             }

@@ -345,7 +345,7 @@ fn a_full_disk_costs_only_the_history() {
     assert_eq!(result.list("attempts").len(), 404, "everything is reported");
     assert_eq!(result.findings().len(), 4);
     assert_snapshot!(sandbox.redact(&regular(&result.remarks())), @"
-    note: the history in store/history.db cannot grow. The disk is full or a quota is used up. Make room and try again: everything recorded before is safe.
+    note: the history in store/history.db cannot grow. The disk is full, or a quota or a limit on file sizes (`ulimit -f`) is used up. Make room and try again: everything recorded before is safe.
     note: [N] attempts of this run are not in the history; this report is complete
     exit 1: 4 undecided failures
     ");

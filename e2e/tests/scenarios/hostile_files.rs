@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use e2e::Sandbox;
+use e2e::{Sandbox, unflake};
 
 /// Every file below a directory with this name.
 fn named(directory: &Path, name: &str) -> Vec<PathBuf> {
@@ -91,4 +91,21 @@ fn a_database_of_another_program_is_refused() {
     let file = sandbox.project().join(".unflake/history.db");
     other_database(&file);
     check_refused(&sandbox, &file, "it is a database of another program");
+}
+
+#[test]
+fn a_limit_on_file_sizes_costs_only_the_history() {
+    let tests = "import pytest\n@pytest.mark.parametrize('n', range(3000))\ndef test_a(n): assert n != 2000\n";
+    let sandbox = Sandbox::with_tests(tests);
+    let mut shell = sandbox.command("sh");
+    // In blocks of 512 bytes.
+    shell.args(["-c", "ulimit -f 400; exec \"$0\" \"$@\"", unflake().to_str().unwrap()]);
+    let output = shell.args(["run", "--", "pytest", "-q"]).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(stdout.starts_with("3000 tests, 1 real failure"), "{stdout}");
+    assert!(stdout.contains("cannot grow"), "{stdout}");
+    let database = rusqlite::Connection::open(sandbox.project().join(".unflake/history.db")).unwrap();
+    let checked: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(checked, "ok");
 }
