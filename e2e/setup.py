@@ -9,6 +9,7 @@ the tests use that Python, and `e2e` is not made.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,8 @@ PROGRAMS = {
 }
 # Specimens whose dependencies Maven has to download; the others need nothing else.
 MAVEN_SPECIMENS = ["rerun/java/maven_modules", "variance/java/assertions", "assertion_filter/java/shop"]
+# The combinations of versions that are tested by default.
+JAVA_VERSIONS = "rerun/java/versions"
 
 
 def runs(*command):
@@ -184,20 +187,35 @@ def make_cargo_tool(name, version, *options):
 
 def make_maven_repository(_directory):
     """Downloads what specimens need to the local Maven repository, so that they build offline."""
-    for specimen in MAVEN_SPECIMENS:
+    for specimen, options in maven_builds():
         with tempfile.TemporaryDirectory() as place:
             project = Path(place) / "it"
             shutil.copytree(str(ROOT / "specimens" / specimen), str(project), ignore=shutil.ignore_patterns("target"))
-            command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true"]
+            command = ["mvn", "-q", "-B", "test", "-Dmaven.test.failure.ignore=true", *options]
             # The tests of the specimens print whatever they like.
             ran = subprocess.run(command, cwd=str(project), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if ran.returncode != 0:
                 sys.exit("\n%s does not build:\n%s" % (specimen, ran.stdout.decode(errors="replace")))
 
 
+def maven_builds():
+    """Specimens and the options of Maven with which they download what they need."""
+    builds = [(specimen, []) for specimen in MAVEN_SPECIMENS]
+    # Lines of TOML, which Python reads only from 3.11 on.
+    cells = (ROOT / "specimens" / JAVA_VERSIONS / "specimen.toml").read_text()
+    for line in cells.splitlines():
+        cell = dict(re.findall(r'(\w+) = "([^"]+)"', line))
+        if "quick = true" in line:
+            sources = {"3": "junit3", "4": "junit4", "5": "jupiter"}[cell["version"][0]]
+            versions = ["-Dsurefire=" + cell["surefire"], "-Djunit=" + cell["version"], "-Dtests=" + sources]
+            builds.append((JAVA_VERSIONS, ["-P" + cell["framework"]] + versions))
+    return builds
+
+
 def maven_receipt():
-    poms = [pom for specimen in MAVEN_SPECIMENS for pom in sorted((ROOT / "specimens" / specimen).rglob("pom.xml"))]
-    return hashlib.sha256(b"".join(pom.read_bytes() for pom in poms)).hexdigest()
+    specimens = MAVEN_SPECIMENS + [JAVA_VERSIONS]
+    poms = [pom for specimen in specimens for pom in sorted((ROOT / "specimens" / specimen).rglob("pom.xml"))]
+    return hashlib.sha256(b"".join(pom.read_bytes() for pom in poms) + str(maven_builds()).encode()).hexdigest()
 
 
 def has_maven_repository(_directory):

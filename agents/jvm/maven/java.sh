@@ -8,9 +8,17 @@ printf '%s\0' "$@" > "$here/words"
 while [ $# -gt 1 ]; do
     if [ "$1" = -jar ]; then
         shift
-        folder=${1%/*}
-        cp "$folder/$4" "$here/surefire.properties" || exit 1
-        if [ $# -ge 5 ]; then cp "$folder/$5" "$here/system.properties" || exit 1; fi
+        if [ -f "$2" ]; then
+            # Surefire before 2.20 names both files by their paths.
+            settings=$2
+            properties=${3-}
+        else
+            settings=${1%/*}/$4
+            properties=${5+${1%/*}/$5}
+        fi
+        cp "$settings" "$here/surefire.properties" || exit 1
+        : > "$here/system.properties"
+        if [ -n "$properties" ]; then cp "$properties" "$here/system.properties" || exit 1; fi
         break
     fi
     shift

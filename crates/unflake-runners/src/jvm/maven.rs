@@ -141,12 +141,19 @@ impl MavenModule {
         };
         let fact = |wanted: &str| facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         let fact = |name: &str| fact(name).unwrap_or_default();
+        let provider = settings.get("providerConfiguration").cloned().ok_or_else(|| {
+            ListError::usage(format!(
+                "{}: Surefire {} is too old for unflake; set the version of maven-surefire-plugin in the pom to 2.7 or later",
+                fact("module"),
+                fact("surefire")
+            ))
+        })?;
         let invocation = JvmInvocation {
             java: fact("java").into(),
             name: fact("module"),
             options,
             class_path: [numbered("classPathUrl"), numbered("surefireClassPathUrl")].concat(),
-            provider: settings.get("providerConfiguration").cloned().unwrap_or_default(),
+            provider,
             assertions: settings.get("enableAssertions").is_some_and(|value| value == "true"),
             directory: read("directory")?.trim_end_matches('\n').into(),
             variables: differing(read("variables")?.split('\0'), context),

@@ -19,12 +19,15 @@ use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::cds_archive::{self, CdsArchive};
 use crate::jvm::protocol::{AgentListener, AgentMessage, MessageReader};
+use crate::process::bounded_text::BoundedText;
 use crate::process::files::relative;
 use crate::process::prestarted::{Prestarted, WaitingProcess};
 use crate::process::spec::{EnvChanges, ProcessSpec};
 
 /// For so few tests, a fast start is better than fast code.
 const FEW: usize = 8;
+/// How much output of a JVM that cannot list its tests is shown.
+const PRINTED: usize = 16 << 10;
 const QUICK: &str = "-XX:TieredStopAtLevel=1";
 
 /// How to start JVMs for a module.
@@ -172,6 +175,7 @@ impl Jvm {
         let mut waiting = WaitingProcess::start(&start, context.env_changes)
             .map_err(|error| ListError::cannot_start(&start.words[0], &error))?;
         let (mut tests, mut notes, mut problem, mut used) = (Vec::new(), Vec::new(), None, false);
+        let mut printed = BoundedText::new(PRINTED);
         let mut reader = MessageReader::new(&self.mark);
         let mut take = |message: AgentMessage| {
             if let Some(key) = message.test {
@@ -183,11 +187,16 @@ impl Jvm {
             message.listed || message.over.is_some()
         };
         // `count` reads every message, `any` would stop at the last one of the list.
-        let read =
-            waiting.read_until(|line| reader.read(line).into_iter().map(&mut take).filter(|last| *last).count() > 0);
+        let read = waiting.read_until(|line| {
+            printed.add(line);
+            printed.add(b"\n");
+            reader.read(line).into_iter().map(&mut take).filter(|last| *last).count() > 0
+        });
         if read.is_err() || problem.is_some() {
             let stderr = waiting.end();
-            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", stderr.trim()));
+            // A JVM prints to standard output that it does not accept its options.
+            let words = format!("{}\n{}", reader.other_output(&printed.text()), stderr.trim());
+            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", words.trim()));
             return Err(ListError::collection(format!("the tests cannot be listed: {why}")));
         }
         // A JVM outside of the world of its tests cannot run them.

@@ -78,7 +78,7 @@ impl MessageReader {
     }
 
     /// The output without messages.
-    fn other_output(&self, text: &str) -> String {
+    pub(crate) fn other_output(&self, text: &str) -> String {
         let mark = String::from_utf8_lossy(&self.mark);
         text.lines().filter(|line| !line.is_empty() && !line.contains(&*mark)).collect::<Vec<_>>().join("\n")
     }

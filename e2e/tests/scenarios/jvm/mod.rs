@@ -5,6 +5,7 @@ mod class_loaders;
 mod factors;
 mod measure;
 mod trace;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -4,7 +4,6 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringReader;
-import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -22,9 +21,7 @@ public final class TestModule {
     public final Properties settings;
     /** Whether project code has run, so that this process is no fresh environment. */
     public boolean hasRunProjectCode;
-    /** Surefire's own filter for {@code -Dtest=…}, and its method. */
-    private Object filter;
-    private Method shouldRun;
+    private TestSelection selection;
 
     private TestModule(Properties settings) {
         this.settings = settings;
@@ -35,6 +32,9 @@ public final class TestModule {
         for (int index = 0; module.settings.getProperty("tc." + index) != null; index++) {
             module.classes.add(module.settings.getProperty("tc." + index));
         }
+        if (module.classes.isEmpty() && module.settings.getProperty("testClassesDirectory") != null) {
+            module.classes.addAll(SurefireScanner.classes(module.settings));
+        }
         module.order(module.settings.getProperty("runOrder", "filesystem"));
         Properties properties = readProperties(system);
         for (String name : properties.stringPropertyNames()) {
@@ -42,7 +42,7 @@ public final class TestModule {
                 System.setProperty(name, properties.getProperty(name));
             }
         }
-        module.makeFilter(module.settings.getProperty("requestedTest", ""));
+        module.selection = TestSelection.of(module.settings);
         return module;
     }
 
@@ -106,28 +106,13 @@ public final class TestModule {
         return parameters;
     }
 
-    private void makeFilter(String requested) throws ReflectiveOperationException {
-        if (requested.isEmpty()) {
-            return;
-        }
-        Class<?> resolver;
-        try {
-            resolver = Class.forName("org.apache.maven.surefire.api.testset.TestListResolver");
-        } catch (ClassNotFoundException older) {
-            resolver = Class.forName("org.apache.maven.surefire.testset.TestListResolver");
-        }
-        filter = resolver.getConstructor(String.class).newInstance(requested);
-        shouldRun = resolver.getMethod("shouldRun", String.class, String.class);
-    }
-
     public boolean isSelected(String className, String method) {
-        if (filter == null) {
+        if (selection == null) {
             return true;
         }
         String bareName = method.replaceFirst("[(\\[].*", "");
         try {
-            String file = className.replace('.', '/') + ".class";
-            return (Boolean) shouldRun.invoke(filter, file, method) || (Boolean) shouldRun.invoke(filter, file, bareName);
+            return selection.includes(className, method) || selection.includes(className, bareName);
         } catch (ReflectiveOperationException changed) {
             throw new IllegalStateException("this Surefire has another filter than was known: " + changed);
         }

@@ -68,6 +68,7 @@ public class SurefireHandoff implements MojoExecutionListener {
         }
         List<String> lines = new ArrayList<>();
         lines.add("java=" + realJava);
+        lines.add("surefire=" + event.getExecution().getVersion());
         lines.add("module=" + project.getArtifactId());
         lines.add("execution=" + event.getExecution().getExecutionId());
         lines.add("basedir=" + project.getBasedir());

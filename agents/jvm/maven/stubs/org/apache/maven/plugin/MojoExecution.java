@@ -6,6 +6,10 @@ public class MojoExecution {
         return null;
     }
 
+    public String getVersion() {
+        return null;
+    }
+
     public String getGoal() {
         return null;
     }
