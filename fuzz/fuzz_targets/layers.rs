@@ -31,6 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             outcome: Outcome::Passed,
             started: Timestamp(0),
             seconds: 0.0,
+            load: None,
             failure: None,
             stdout: String::from_utf8_lossy(bytes).into_owned(),
             stderr: String::new(),

@@ -16,6 +16,7 @@ use crate::fork_tree::path;
 use crate::fork_tree::tree::ForkTree;
 use crate::input::{self, EngineInput};
 use crate::launch::{Launch, StartError};
+use crate::load::MachineLoad;
 use crate::project_files::isolation::FileIsolation;
 use crate::runner_process::run_dir::{RunDir, SOCKET};
 use crate::runner_process::starter::RunnerStarter;
@@ -69,6 +70,7 @@ pub struct Engine {
     pub(crate) worlds: Worlds,
     pub(crate) stop: StopControl,
     pub(crate) supervision: Supervision,
+    pub(crate) load: MachineLoad,
     /// Events of this turn that have not been emitted.
     pub(crate) events: Vec<Event>,
     /// The supervisor of a runner that has exited. It removes the run directory if this process is
@@ -97,6 +99,7 @@ impl Engine {
             worlds: Worlds::default(),
             stop: StopControl::default(),
             supervision: Supervision::default(),
+            load: MachineLoad::default(),
             events: Vec::new(),
             last_supervisor: None,
         })

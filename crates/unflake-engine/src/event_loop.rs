@@ -337,6 +337,7 @@ impl Engine {
             outcome: result.outcome,
             started: attempt.started,
             seconds: result.seconds,
+            load: self.load.per_core(),
             failure: result.failure,
             stdout: result.stdout,
             stderr: result.stderr,

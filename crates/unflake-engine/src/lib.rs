@@ -14,6 +14,7 @@ mod fork_tree;
 mod injection;
 mod input;
 mod launch;
+mod load;
 mod placement;
 mod process_exit;
 mod project_files;

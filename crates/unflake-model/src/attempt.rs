@@ -26,6 +26,9 @@ pub struct Attempt {
     pub outcome: Outcome,
     pub started: Timestamp,
     pub seconds: f64,
+    /// The load average of its last minute per core, when it ended. None: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
     pub failure: Option<Failure>,
     /// Output of the test, shortened to the output limit.
     #[serde(default, skip_serializing_if = "String::is_empty")]

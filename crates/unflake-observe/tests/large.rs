@@ -60,6 +60,7 @@ fn fill(tests: usize, runs: usize) -> LayerArchive {
                 outcome: Outcome::Passed,
                 started: Timestamp(0),
                 seconds: 0.01,
+                load: None,
                 failure: None,
                 stdout: String::new(),
                 stderr: String::new(),

@@ -87,6 +87,7 @@ fn batch(number: usize, tests: &[Test]) -> Vec<Event> {
             outcome: Outcome::Passed,
             started: Timestamp(1_700_000_000_000_000 + i64::from(position) * 4_321),
             seconds: 0.001_234_5 + f64::from(position) / 1e7,
+            load: None,
             failure: None,
             stdout: String::new(),
             stderr: String::new(),

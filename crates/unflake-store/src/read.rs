@@ -282,7 +282,7 @@ const ATTEMPT_COLUMNS: &str = "
            test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
            attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
            failure.phase, kind.body, message.body, trace.body, file.body, failure.line,
-           run.changed";
+           run.changed, attempt.load";
 
 /// The tables that belong to an attempt.
 const ATTEMPT_JOINS: &str = "
@@ -335,6 +335,7 @@ fn stored_attempt(row: &Row) -> Result<StoredAttempt> {
             outcome: row.get::<EnumName<_>>(11)?.0,
             started: Timestamp(row.get(12)?),
             seconds: row.get::<Option<f64>>(13)?.unwrap_or(f64::NAN),
+            load: row.get(23)?,
             failure,
             stdout: row.get::<Option<String>>(14)?.unwrap_or_default(),
             stderr: row.get::<Option<String>>(15)?.unwrap_or_default(),

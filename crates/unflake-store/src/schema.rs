@@ -9,7 +9,7 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
 /// files. 9: tables and stored findings get the names that the rest of unflake uses.
 pub(crate) const MIGRATIONS: &[&str] =
-    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9];
+    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
 /// `history`; 0 is a database without tables.
@@ -258,6 +258,10 @@ UPDATE finding SET body = replace(
     replace(body, '\"partings\":', '\"points\":'),
     '\"kind\":\"suspected\"', '\"kind\":\"possible\"');
 UPDATE prepared SET body = replace(body, '\"partings\":', '\"points\":');
+";
+
+const VERSION_10: &str = "
+ALTER TABLE attempt ADD COLUMN load REAL;  -- load average per core; NULL: unknown
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

@@ -146,9 +146,10 @@ impl Writer<'_> {
         let circumstance = self.circumstance(run, attempt)?;
         let stdout = self.text_unless_empty(&attempt.stdout)?;
         let stderr = self.text_unless_empty(&attempt.stderr)?;
-        let sql = "INSERT INTO attempt (test, circumstance, position, again, outcome, started, seconds, stdout, stderr)
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
-        let columns: [&dyn ToSql; 9] = [
+        let sql =
+            "INSERT INTO attempt (test, circumstance, position, again, outcome, started, seconds, load, stdout, stderr)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let columns: [&dyn ToSql; 10] = [
             &test,
             &circumstance,
             &attempt.position,
@@ -156,6 +157,7 @@ impl Writer<'_> {
             &EnumName(attempt.outcome),
             &attempt.started.0,
             &attempt.seconds,
+            &attempt.load,
             &stdout,
             &stderr,
         ];

@@ -163,6 +163,8 @@ fn attempts() -> impl Strategy<Value = Attempt> {
         Purpose::Suite,
         Purpose::AtEnd,
         Purpose::Fresh,
+        Purpose::OtherSeeds,
+        Purpose::WithoutFiles,
         Purpose::Again,
         Purpose::Stress,
         Purpose::Look,
@@ -175,8 +177,9 @@ fn attempts() -> impl Strategy<Value = Attempt> {
     ]);
     let origins = prop::sample::select(vec![Isolation::Process, Isolation::Fork]);
     let numbers = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<i64>(), any::<f64>());
-    (texts(), purposes, origins, numbers, outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(
-        |(test, purpose, origin, numbers, outcome, failure, stdout, stderr)| {
+    let loads = prop::option::of(0.0..1e6);
+    (texts(), purposes, origins, (numbers, loads), outcomes(), prop::option::of(failures()), texts(), texts()).prop_map(
+        |(test, purpose, origin, (numbers, load), outcome, failure, stdout, stderr)| {
             let (session, environment, position, run, started, seconds) = numbers;
             Attempt {
                 test: test.as_str().into(),
@@ -189,6 +192,7 @@ fn attempts() -> impl Strategy<Value = Attempt> {
                 outcome,
                 started: Timestamp(started),
                 seconds,
+                load,
                 failure,
                 stdout,
                 stderr,

@@ -134,6 +134,7 @@ pub(crate) fn attempt(id: &str, outcome: Outcome) -> Attempt {
         outcome,
         started: Timestamp(1_794_740_866_000_000),
         seconds: 0.25,
+        load: None,
         failure: None,
         stdout: String::new(),
         stderr: String::new(),

@@ -39,6 +39,7 @@ pub(crate) fn passing(test: &str, position: u32) -> Attempt {
         outcome: Outcome::Passed,
         started: Timestamp(1_700_000_000_000_000 + i64::from(position) * 1_234),
         seconds: 0.001_234_567 * f64::from(position + 1),
+        load: None,
         failure: None,
         stdout: String::new(),
         stderr: String::new(),

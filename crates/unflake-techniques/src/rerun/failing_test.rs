@@ -44,6 +44,7 @@ pub(crate) struct AttemptRecord {
     pub(crate) position: u32,
     pub(crate) outcome: Outcome,
     pub(crate) seconds: f64,
+    pub(crate) load: Option<f64>,
 }
 
 impl FailedTest {
@@ -78,6 +79,7 @@ impl FailedTest {
             position: attempt.position,
             outcome: attempt.outcome,
             seconds: attempt.seconds,
+            load: attempt.load,
         });
         if let Some(failure) = &attempt.failure {
             let message = without_addresses(&failure.message);

@@ -114,6 +114,20 @@ impl FailedTest {
     }
 }
 
+/// Load per core from which time limits and waits fail without a reason in the code.
+const HIGH_LOAD: f64 = 3.0;
+
+impl FailedTest {
+    /// A remark where the machine was busy in all failing attempts. Where a seed or a file decides, it
+    /// does not matter.
+    pub(crate) fn load_remark(&self) -> Option<String> {
+        let failed = self.attempts.iter().filter(|one| one.outcome.is_failure());
+        let loads: Option<Vec<f64>> = failed.map(|one| one.load).collect();
+        let lowest = loads?.into_iter().min_by(f64::total_cmp).filter(|lowest| *lowest >= HIGH_LOAD)?;
+        Some(format!("; the machine was busy whenever it failed (load of {lowest:.1} per core or more)"))
+    }
+}
+
 /// Files named in a sentence.
 const NAMED: usize = 3;
 

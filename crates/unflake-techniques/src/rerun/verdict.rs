@@ -101,7 +101,7 @@ impl FailedTest {
             left_files: left_files.iter().map(|file| file.path.clone()).collect(),
             earlier: if pass.is_none() { self.earlier } else { EarlierRuns::default() },
         };
-        let sentence = match (pass, &status) {
+        let mut sentence = match (pass, &status) {
             _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {
                 self.suspicion.excuse(&self.test, compared, granularity)
             }),
@@ -116,6 +116,9 @@ impl FailedTest {
             (_, Some(PassStatus::Refuted)) => self.first_time_sentence(),
             _ => self.failed_sentence(&evidence),
         };
+        if rung != Some(Rung::WithoutFiles) && kind != VerdictKind::FlakySeedDependent {
+            sentence.push_str(&self.load_remark().unwrap_or_default());
+        }
         let (alone, whole_command) = (vec![self.test.clone()], Vec::new());
         let replay = match kind {
             _ if rung == Some(Rung::WithoutFiles) => Replay::fails(alone.clone()),

@@ -36,6 +36,7 @@ pub(crate) fn attempt(session: &Session, test: &TestId, outcome: Outcome) -> Att
         outcome,
         started: Timestamp(0),
         seconds: 0.0,
+        load: None,
         failure: None,
         stdout: String::new(),
         stderr: String::new(),

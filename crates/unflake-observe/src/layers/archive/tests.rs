@@ -16,6 +16,7 @@ fn attempt(test: &str, outcome: Outcome, stdout: &str) -> Attempt {
         outcome,
         started: Timestamp(0),
         seconds: 0.1,
+        load: None,
         failure: None,
         stdout: stdout.to_owned(),
         stderr: String::new(),

@@ -218,6 +218,7 @@ fn attempt(test: &TestId, session: SessionId, outcome: Ended, now: i64) -> Attem
         outcome,
         started: Timestamp(now),
         seconds: 0.001,
+        load: None,
         failure: None,
         stdout: String::new(),
         stderr: String::new(),

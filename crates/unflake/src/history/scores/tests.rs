@@ -114,6 +114,7 @@ fn run(store: &mut Store, number: u64, tests: &[Behaviour], until: Option<usize>
                         outcome: if fails { Outcome::Failed } else { Outcome::Passed },
                         started: Timestamp(number as i64 * 1_000_000),
                         seconds: 0.01,
+                        load: None,
                         failure: None,
                         stdout: String::new(),
                         stderr: String::new(),

@@ -255,6 +255,7 @@ fn record(store: &mut Store, day: i64, failure: Option<(u32, &str)>) {
         outcome: if failure.is_some() { Outcome::Failed } else { Outcome::Passed },
         started,
         seconds: 2.0,
+        load: None,
         failure: failure.map(|(line, message)| Failure {
             phase: Phase::Call,
             kind: "Error".to_owned(),
