@@ -78,7 +78,7 @@ impl Store {
                     failure.line
              FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
              JOIN failure ON failure.attempt = attempt.id
-             WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'at-end', 'fresh')
+             WHERE circumstance.run = ? AND circumstance.purpose IN ('suite', 'again', 'at-end', 'fresh', 'other-seeds')
              ORDER BY attempt.id",
             params![run.0],
             |row| {

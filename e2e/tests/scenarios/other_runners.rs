@@ -179,6 +179,36 @@ fn a_test_that_passes_only_alone_is_state_dependent() {
     assert_eq!(result.findings(), ["s c flaky-state-dependent"]);
 }
 
+/// `c` passes in the first pass and fails when the whole command runs again for `b`.
+#[test]
+fn a_test_that_fails_in_the_rerun_only_is_flaky() {
+    let fails_later = r#"[ "$test" = b -o "$test$#$(wc -l < log)" = c02 ]"#;
+    let sandbox = shell(&RUNNER.replace(r#"[ -e "fail-$test" ]"#, fails_later));
+    let result = run_shell(&sandbox, "sh ./runner {name}").expect_exit(1);
+    assert_eq!(result.findings(), ["s b real", "s c flaky-independent"]);
+    assert_eq!(
+        result.finding("s c")["sentence"],
+        "random: 1 of 2 attempts failed, passed in the suite and failed when the tests of its process ran again"
+    );
+    let scores = sandbox.unflake(["history", "score"]).finish().expect_exit(0).stdout;
+    assert!(scores.contains("1 flaky, 1 broken") && scores.contains("BROKEN   s b"), "{scores}");
+}
+
+/// Alone it passes, so that the run is green; the plain command is red every second time.
+#[test]
+fn a_rerun_that_only_another_test_fails_is_reported() {
+    let fails = r#"[ "$test$(wc -l < log)" = b1 -o "$test$#$(wc -l < log)" = c02 ]"#;
+    let sandbox = shell(&RUNNER.replace(r#"[ -e "fail-$test" ]"#, fails));
+    let call = |options: &str| {
+        let _ = std::fs::remove_file(sandbox.project().join("log"));
+        let words = ["--results", "out/**/*.xml", "--one-test", "sh ./runner {name}", "--", "sh", "./runner"];
+        sandbox.run_invocation(options, "").args(words).finish()
+    };
+    let result = call("").expect_exit(0);
+    assert_eq!(result.findings(), ["s b flaky-independent", "s c flaky-independent"]);
+    call("--flaky-result fail").expect_exit(1);
+}
+
 #[test]
 fn a_test_missing_from_the_report_has_not_passed() {
     let sandbox = shell(RUNNER).file("fail-c", "");

@@ -77,6 +77,8 @@ pub struct Ladder {
     /// If so: the tests of each suite process in execution order; later, of the processes that
     /// repeat them.
     processes: BTreeMap<EnvironmentId, Vec<TestId>>,
+    /// If so: the passes of the suite. Such a test may fail when its process is repeated for another.
+    passed: HashMap<TestId, Attempt>,
     /// Suite processes that ran more than one test.
     shared: BTreeSet<EnvironmentId>,
     stage: LadderStage,
@@ -122,6 +124,7 @@ impl Ladder {
             left_out: BTreeSet::new(),
             isolated: false,
             processes: BTreeMap::new(),
+            passed: HashMap::new(),
             shared: BTreeSet::new(),
             stage: LadderStage::Suite,
             too_many: false,
@@ -176,18 +179,22 @@ impl Ladder {
         if let Some((at, NextCheck::Here)) = suspected {
             self.failing[*at].suspicion.here.push(attempt.outcome);
         }
-        let at = match self.failing_at.get(&attempt.test) {
-            Some(at) => *at,
-            // A test that passed in the suite and fails while another failure is examined is no
-            // failure of the suite.
-            None if attempt.outcome.is_failure() && attempt.purpose == Purpose::Suite => {
-                self.failing_at.insert(attempt.test.clone(), self.failing.len());
-                self.failing.push(FailedTest::new(attempt.test.clone()));
-                self.failing.len() - 1
-            }
-            None => return,
-        };
-        self.failing[at].observe(attempt, &self.never_excuse);
+        if self.isolated && attempt.purpose == Purpose::Suite && attempt.outcome.is_pass() {
+            self.passed.insert(attempt.test.clone(), attempt.clone());
+        }
+        if let Some(at) = self.failing_at.get(&attempt.test) {
+            return self.failing[*at].observe(attempt, &self.never_excuse);
+        }
+        if !attempt.outcome.is_failure() || !matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
+            return;
+        }
+        let mut failed = FailedTest::new(attempt.test.clone());
+        failed.observe(attempt, &self.never_excuse);
+        if let Some(passed) = self.passed.get(&attempt.test) {
+            failed.observe(passed, &self.never_excuse);
+        }
+        self.failing_at.insert(attempt.test.clone(), self.failing.len());
+        self.failing.push(failed);
     }
 
     fn observe_end(&mut self, session: SessionId, left: &[TestId], why: Option<&str>) {

@@ -25,6 +25,9 @@ impl FailedTest {
             sentence.push_str(", the first timed out");
         }
         sentence.push_str(&match kind {
+            VerdictKind::FlakyIndependent if pass.purpose == Purpose::Suite && first.purpose == Purpose::Again => {
+                return sentence + ", passed in the suite and failed when the tests of its process ran again";
+            }
             VerdictKind::FlakyIndependent if pass.run > 1 => format!(", passed in immediate retry {}", pass.run),
             VerdictKind::FlakyIndependent if pass.purpose == Purpose::Again => {
                 ", passed when the tests of its process ran again".to_owned()
