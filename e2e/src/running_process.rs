@@ -30,6 +30,10 @@ impl<'a> RunningProcess<'a> {
         Self { sandbox: invocation.sandbox, child, stdout, stderr, began: Instant::now() }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id() as i32), signal).expect("unflake is still running");
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tracing::debug;
-use unflake_model::{Death, Failure, Outcome, Phase};
+use unflake_model::{Death, Failure, Outcome, Phase, Problem, ProblemKind};
 use unflake_protocol::AttemptResult;
 
 use crate::engine::Engine;
@@ -18,6 +18,9 @@ impl Engine {
         let Some(environment) = self.environments.get(id) else { return };
         let phase = environment.phase;
         debug!(environment = id, ?phase, %death, "environment exited");
+        if let Some(error) = self.agent_error(id) {
+            self.agent_failed(id, &error);
+        }
         if let Some(at) = self.sessions.in_environment(id) {
             self.on_exit_in_session(at, id, phase, death);
         }
@@ -54,6 +57,24 @@ impl Engine {
             self.on_exit(unborn, Death::Unknown);
         }
         self.fork_server.exited(id, has_listed, was_narrowed);
+    }
+
+    /// The error of the agent that ended a process, as the agent has recorded it.
+    fn agent_error(&self, id: u32) -> Option<String> {
+        let bytes = fs::read(self.starter.run_dir().join(format!("agent-error-{id}"))).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    }
+
+    /// What ran in its process did not fail for a reason of its own, and nothing more can be trusted.
+    fn agent_failed(&mut self, id: u32, error: &str) {
+        if let Some(at) = self.sessions.in_environment(id) {
+            self.sessions[at].work.discard_running();
+        }
+        if self.stop.reason().is_none() {
+            self.stop.fail("the agent failed");
+            let text = format!("unflake's agent in the runner failed\n{error}");
+            self.report_problem(Problem { kind: ProblemKind::Protocol, place: None, text });
+        }
     }
 
     fn on_exit_in_session(&mut self, at: usize, id: u32, phase: EnvironmentPhase, death: Death) {

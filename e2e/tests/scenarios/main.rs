@@ -3,6 +3,7 @@
 //!
 //! One test binary for all of them, so that it is linked once and its tests run side by side.
 
+mod agent_faults;
 mod agent_protocol;
 mod assertion_filter;
 mod bad_input;
@@ -14,6 +15,7 @@ mod history;
 mod hostile_files;
 mod interruption;
 mod jvm;
+mod kills;
 mod locate;
 mod measure;
 mod native;

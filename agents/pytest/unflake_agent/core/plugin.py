@@ -22,6 +22,7 @@ from .fork_preparation import (
     warm_up_tracebacks,
 )
 from .forks import Forker
+from .guard import AgentGuard
 from .items import ItemPool, list_tests, node_path
 from .reports import FailureDetails, Truncator, all_passed, is_shared_teardown, outcome_of
 from .stack_dumps import StackDumps, stack_signal
@@ -50,6 +51,8 @@ class Agent:
         self._truncate = Truncator(min(int(settings.get("output_limit", 65536)), MAX_CHARACTERS))
         self._socket_path = settings["socket"]
         self._side = settings.get("side")
+        self._guard = AgentGuard(self._side, self._environment)
+        self._in_runner = False  # Whether pytest runs a test, so that an exception is not the agent's.
         self._only, self._cache = settings.get("only"), settings.get("cache")
         self._load_instruments(settings)
         self._stack_dumps = StackDumps(self._side)
@@ -123,7 +126,8 @@ class Agent:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self, early_config):
-        self._connect(early_config)
+        with self._guard:
+            self._connect(early_config)
         if not self._writes_reports:
             known = early_config.known_args_namespace
             if hasattr(known, "cov_source"):
@@ -166,7 +170,8 @@ class Agent:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session):
         # After pytest's own faulthandler plugin, which would redirect the handlers to its file.
-        self._stack_dumps.open(self._environment)
+        with self._guard:
+            self._stack_dumps.open(self._environment)
 
     # -- Collection --------------------------------------------------------------------------------
 
@@ -225,6 +230,29 @@ class Agent:
             if getattr(option, name, False):
                 self._send_problem("usage", None, "%s runs no tests" % asked)
                 return True
+        with self._guard:
+            self._collected(session)
+        try:
+            while self._execute(self._wire.next_order()):
+                pass
+        except KeyboardInterrupt as interrupt:
+            self._stop = interrupt
+            self._tear_down()
+        except BaseException:
+            if not self._in_runner:
+                self._guard.fail()
+            if self._writes_reports:
+                raise
+            # Past pytest, which would write its reports now.
+            self._send_problem("internal", None, self._format_exc())
+            self._exit(3)
+        if not self._writes_reports:
+            self._exit_without_reports(session.config)
+        if self._stop is not None:
+            raise self._stop
+        return True
+
+    def _collected(self, session):
         self._session = session
         self._limits = StopLimits(session)
         self._items = ItemPool(session.items)
@@ -237,23 +265,6 @@ class Agent:
         self._wire.send(
             "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
         )
-        try:
-            while self._execute(self._wire.next_order()):
-                pass
-        except KeyboardInterrupt as interrupt:
-            self._stop = interrupt
-            self._tear_down()
-        except BaseException:
-            if self._writes_reports:
-                raise
-            # Past pytest, which would write its reports now.
-            self._send_problem("internal", None, self._format_exc())
-            self._exit(3)
-        if not self._writes_reports:
-            self._exit_without_reports(session.config)
-        if self._stop is not None:
-            raise self._stop
-        return True
 
     def _send_listing(self, items):
         batch, characters = [], 0
@@ -392,10 +403,12 @@ class Agent:
         self._unsent = b""
         self._begin_instruments(item)
         begin = self._clock()
+        self._in_runner = True
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=next_item)
         except (KeyboardInterrupt, pytest.exit.Exception) as error:
             interrupt = error
+        self._in_runner = False
         seconds = self._clock() - begin
         recorded = self._end_instruments(item)
         if interrupt is not None:
@@ -440,6 +453,10 @@ class Agent:
         return {name: path for name, path in paths.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):
+        with self._guard:
+            self._add_report(report)
+
+    def _add_report(self, report):
         if report.outcome == "rerun":
             # pytest-rerunfailures: the reports so far are of an attempt of the user's own plugin.
             del self._reports[:]
@@ -452,7 +469,9 @@ class Agent:
     def pytest_exception_interact(self, call, report):
         # Called for failures only, so a passing test does not pay for the exception's name.
         when = getattr(report, "when", None)
-        if when is not None and call.excinfo is not None:
+        if when is None or call.excinfo is None:
+            return
+        with self._guard:
             self._exception_names[when] = call.excinfo.typename
             if when == "setup":
                 self._setup_error = call.excinfo.value
@@ -495,6 +514,7 @@ class Agent:
             self._wire.send("forked", environment=environment, pid=pid)
         else:
             parent, self._environment = self._environment, environment
+            self._guard.enter_environment(environment)
             self._is_fork, self._writes_reports = True, False
             self._wire.connect(environment=environment, parent=parent)
             self._stack_dumps.open(environment)
@@ -529,8 +549,9 @@ class Agent:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self):
         if self._wire is not None:
-            self._wire.send("bye")
-            self._wire.drop()
+            with self._guard:
+                self._wire.send("bye")
+                self._wire.drop()
             self._wire = None
 
 

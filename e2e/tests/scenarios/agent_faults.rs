@@ -1,0 +1,73 @@
+//! Errors inside the agent: never the failure of a test. A function of the agent raises, and a suite
+//! that passes stays green or the run ends with an internal error.
+
+use std::fs;
+
+use e2e::Sandbox;
+
+const FAULTS: &str = include_str!("agent_faults.py");
+const TESTS: &str = "import os, subprocess, threading\n\
+     def test_a(tmp_path):\n    \
+         (tmp_path / 'file').write_text('text')\n    \
+         assert (tmp_path / 'file').read_text() == 'text'\n\
+     def test_b(monkeypatch):\n    \
+         monkeypatch.setenv('NAME', 'value')\n    \
+         assert [n * n for n in range(5)] == [0, 1, 4, 9, 16]\n\
+     def test_c():\n    \
+         thread = threading.Thread(target=subprocess.run, args=(['true'],))\n    \
+         thread.start()\n    \
+         thread.join()\n";
+
+/// The commands, each with what it loads of the agent. All run the tests more than once.
+const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
+/// Functions of each kind: messages, items, reports, forks, instruments.
+const SAMPLE: [(&str, &str); 10] = [
+    ("run", "core.items.ItemPool.take"),
+    ("run", "core.plugin.Agent._attempt"),
+    ("run", "core.plugin.StopLimits.read"),
+    ("run", "core.reports.all_passed"),
+    ("run", "core.wire.Wire.encode"),
+    ("nio", "core.plugin.Agent._fork"),
+    ("nio", "core.forks.Forker.fork"),
+    ("measure --runs 2", "layers.attempt_layers.AttemptLayers.begin"),
+    ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
+    ("trace test_b", "trace.attempt_trace.AttemptTrace.begin"),
+];
+
+fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
+    let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("test_it.py", TESTS);
+    if command.starts_with("affected") {
+        sandbox.commit("start");
+    }
+    let words: Vec<&str> = command.split(' ').collect();
+    let has_findings = !matches!(words[0], "affected" | "trace");
+    let invocation = sandbox.unflake(&words);
+    let invocation = if has_findings { invocation.json() } else { invocation };
+    let result = invocation.args(["--", "python", "-m", "pytest"]).env("BREAK", function).finish();
+    let findings = result.json.as_ref().map_or(Vec::new(), |_| result.findings());
+    let is_right = matches!(result.code, 0 | 3 | 4 | 70) && findings.is_empty();
+    let told = format!("{command}, {function}: exit {}, {findings:?}", result.code);
+    (sandbox, if is_right { Ok(told) } else { Err(format!("{told}\n{}", result.stdout)) })
+}
+
+#[track_caller]
+fn check(faults: &[(&str, String)]) {
+    let wrong: Vec<String> =
+        faults.iter().filter_map(|(command, function)| broken(command, function).1.err()).collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), faults.len(), wrong.join("\n"));
+}
+
+#[test]
+fn an_error_of_the_agent_is_never_the_failure_of_a_test() {
+    check(&SAMPLE.map(|(command, function)| (command, function.to_owned())));
+}
+
+#[test]
+#[ignore = "takes an hour"]
+fn no_error_of_the_agent_is_the_failure_of_a_test() {
+    for command in COMMANDS {
+        let (sandbox, _) = broken(command, "list");
+        let functions = fs::read_to_string(sandbox.project().join("functions")).unwrap();
+        check(&functions.lines().map(|function| (command, function.to_owned())).collect::<Vec<_>>());
+    }
+}
