@@ -140,7 +140,8 @@ pub struct LayerDifference {
     pub kind: Layer,
     #[serde(flatten)]
     pub spread: Variance,
-    /// The first units that differ, in the order of the sources.
+    /// The first units that differ, in the order of the sources. Those with another value in every run
+    /// are last.
     pub units: Vec<Difference>,
     /// Of the verdict layer: the failure rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,7 +214,24 @@ pub struct Measurement {
     pub hidden: Vec<SuppressedNoise>,
 }
 
+impl LayerDifference {
+    /// Whether some unit has the same value in several runs. Else it is more likely to be noise.
+    pub fn is_actionable(&self) -> bool {
+        self.units.iter().any(|unit| !unit.differs_in_every_run(self.spread.runs))
+    }
+}
+
 impl Difference {
+    /// Limit on the values of a difference.
+    pub const MAX_VALUES: usize = 20;
+
+    /// Whether no two runs have the same value, as with random ids and clocks. Two runs show nothing.
+    pub fn differs_in_every_run(&self, runs: u32) -> bool {
+        let is_unique = |seen: &SeenIn| seen.runs == 1 && seen.value.is_some();
+        let all = (runs as usize).min(Self::MAX_VALUES);
+        runs > 2 && self.seen.len() == all && self.seen.iter().all(is_unique)
+    }
+
     /// `shop/cart:12-14`; empty without a location.
     pub fn place(&self) -> String {
         let Unit { file, line, .. } = &self.unit;
@@ -239,6 +257,10 @@ impl Difference {
                 _ => format!("{what}: there in {known} of {of}"),
             };
         }
+        if let (true, [one, other, ..]) = (self.differs_in_every_run(runs), &self.seen[..]) {
+            let text = |seen: &SeenIn| seen.value.clone().unwrap_or_default();
+            return format!("{what}: another value in every run, such as {} and {}", text(one), text(other));
+        }
         let value = |seen: &SeenIn| format!("{} ({})", seen.value.as_deref().unwrap_or_default(), several(seen.runs));
         let mut values: Vec<String> = self.seen.iter().map(value).collect();
         if known < runs {
@@ -259,7 +281,17 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_with_its_numbers() {
+    fn only_values_that_never_repeat_differ_in_every_run() {
+        let ids = difference("id", None, &[(Some("a"), 1), (Some("b"), 1), (Some("c"), 1)]);
+        assert!(ids.differs_in_every_run(3));
+        assert_eq!(ids.words(Layer::Assertion, 3), "id: another value in every run, such as a and b");
+        assert!(!ids.differs_in_every_run(10), "seven runs have none");
+        assert!(!difference("id", None, &[(Some("a"), 1), (Some("b"), 1)]).differs_in_every_run(2));
+        assert!(!difference("n", None, &[(Some("3"), 2), (Some("4"), 1)]).differs_in_every_run(3));
+    }
+
+    #[test]
+    fn a_difference_is_printed_with_its_numbers() {
         let saw = difference("total in total == 3", Some(12), &[(Some("3"), 8), (Some("4"), 1)]);
         assert_eq!(saw.place(), "shop/cart.py:12");
         assert_eq!(saw.words(Layer::Assertion, 10), "total in total == 3: 3 (8 runs), 4 (1 run), not reached (1 run)");

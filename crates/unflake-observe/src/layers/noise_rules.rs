@@ -1,19 +1,20 @@
-//! Rules that take noise out of what runs look like: what differs in every run and means nothing. Each has a name by which it can be switched
-//! off, and what it replaced is counted and shown.
+//! Rules that remove noise: text that differs in every run and means nothing. Each has a name by
+//! which it can be disabled, and what it replaced is counted and shown.
 
 use std::fmt;
 
 use regex_lite::Regex;
 use unflake_model::SuppressedNoise;
 
-/// A rule: its name, what stands in the place of what it replaces, the texts it replaces (the first group is kept), and the names of
-/// variables whose numbers it replaces.
 struct Rule {
     name: &'static str,
+    /// The replacement.
     instead: &'static str,
+    /// The replaced texts; the first group is kept.
     texts: &'static str,
+    /// The names of variables whose numbers are replaced.
     named: &'static str,
-    /// Without this a text has nothing to replace. Cheap, because most have not.
+    /// A cheap check that rules out most texts.
     needs: fn(&str) -> bool,
 }
 
@@ -28,15 +29,15 @@ pub struct TemporaryName {
 
 /// The names of all rules, with what each replaces.
 pub const RULES: [(&str, &str); 10] = [
-    ("addresses", "where an object lies in memory: 0x7f3a5c01e0d0"),
+    ("addresses", "memory addresses: 0x7f3a5c01e0d0"),
     ("temporary-paths", "the changing part of paths below the temporary directory"),
-    ("uuids", "random identifiers: 8-4-4-4-12 hexadecimal digits, or 32 in a row with the marks of version 4"),
-    ("dates", "days of the calendar: 2027-01-30, Sat, 30 Jan 2027"),
-    ("times", "times of the day, with their date: 12:30:01.5, 2027-01-30T12:30:01Z"),
-    ("time-stamps", "seconds or milliseconds since 1970, of this century's first third"),
-    ("durations", "how long something took: 0.03s, 12 ms, and numbers called elapsed, duration and the like"),
-    ("pids", "numbers of processes and threads: pid 4711, Thread-3"),
-    ("ports", "ports of this machine: 127.0.0.1:43211, port 43211"),
+    ("uuids", "UUIDs: 8-4-4-4-12 hexadecimal digits, or 32 with the bits of version 4"),
+    ("dates", "dates: 2027-01-30, Sat, 30 Jan 2027"),
+    ("times", "times of day, with their date: 12:30:01.5, 2027-01-30T12:30:01Z"),
+    ("time-stamps", "seconds or milliseconds since 1970, until 2033"),
+    ("durations", "durations: 0.03s, 12 ms, timedelta(…), and numbers named elapsed, duration and similar"),
+    ("pids", "process and thread ids: pid 4711, Thread-3"),
+    ("ports", "local ports: 127.0.0.1:43211, port 43211"),
     ("memory-sizes", "amounts of memory: 12.5 MiB, 4096 bytes"),
 ];
 
@@ -45,7 +46,7 @@ fn digit(text: &str) -> bool {
 }
 
 fn numbered(text: &str) -> bool {
-    digit(text) && (text.contains(':') || text.contains("ort") || text.contains("', "))
+    digit(text) && [":", "ort", "', ", "%3"].iter().any(|sign| text.contains(sign))
 }
 
 /// In the order in which they are used: what comes first takes from what comes later.
@@ -95,7 +96,7 @@ static TABLE: [Rule; 10] = [
     Rule {
         name: "durations",
         instead: "<duration>",
-        texts: r"\b\d+(?:\.\d+)?(?:e-\d+)? ?(?:ns|us|µs|ms|s|sec|secs|seconds?|minutes?)\b",
+        texts: r"\b\d+(?:\.\d+)?(?:e-\d+)? ?(?:ns|us|µs|ms|s|sec|secs|seconds?|minutes?)\b|\b(?:datetime\.)?timedelta\([^()]*\)",
         named: r"(?i)elapsed|duration|took|latency|_(?:seconds|secs|ms|ns)$",
         needs: digit,
     },
@@ -103,13 +104,13 @@ static TABLE: [Rule; 10] = [
         name: "pids",
         instead: "<number>",
         texts: r"(?i)(\b(?:pid|ppid|tid|process id|thread)[ =:#-]*)\d+\b",
-        named: r"(?i)(?:^|[._])(?:p?pid|tid|getp?pid\(\)|get_native_id\(\)|native_id)$",
+        named: r"(?i)(?:^|[._])(?:p?pid|tid|process_id|getp?pid\(\)|get_native_id\(\)|native_id)$",
         needs: |text| digit(text) && (text.contains("id") || text.contains("ID") || text.contains("hread")),
     },
     Rule {
         name: "ports",
         instead: "<port>",
-        texts: r"(?i)((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):|'(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)', |\bport[ =:]+)\d{4,5}\b",
+        texts: r"(?i)((?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(?::|%3A)|'(?:localhost|127\.0\.0\.1|0\.0\.0\.0|::1?)', |\bport[ =:]+)\d{4,5}\b",
         named: r"(?i)(?:^|[._])port$",
         needs: numbered,
     },
@@ -284,8 +285,10 @@ mod tests {
         check("stamp 1800000000.123 and 1800000000123", "stamp <time stamp> and <time stamp>");
         check("1 passed in 0.03s", "1 passed in <duration>");
         check("took 12 ms", "took <duration>");
+        check("waited datetime.timedelta(microseconds=312), then", "waited <duration>, then");
         check("pid 4711, Thread-3", "pid <number>, Thread-<number>");
         check("http://127.0.0.1:43211/cart", "http://127.0.0.1:<port>/cart");
+        check("?next=http%3A%2F%2Flocalhost%3A43211%2F", "?next=http%3A%2F%2Flocalhost%3A<port>%2F");
         check("('127.0.0.1', 43211)", "('127.0.0.1', <port>)");
         check("used 12.5 MiB of 4096 bytes", "used <memory> of <memory>");
     }

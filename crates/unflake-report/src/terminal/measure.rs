@@ -66,8 +66,13 @@ impl<'a> TestDifferences<'a> {
                 false => DifferingKind::Green,
             };
         }
-        all.sort_by_key(|one| one.kind);
+        all.sort_by_key(|one| (one.kind, one.first_actionable_layer().is_none(), one.first_actionable_layer()));
         all
+    }
+
+    /// The layer closest to the verdict with a difference that is not a new value in every run.
+    fn first_actionable_layer(&self) -> Option<Layer> {
+        self.layers.iter().filter(|layer| layer.is_actionable()).map(|layer| layer.kind).min()
     }
 
     pub(crate) fn failures(&self) -> Option<Rate> {

@@ -94,6 +94,20 @@ fn terminal(sample: &Sample, measured: &Measurement, style: &TerminalStyle, quie
 }
 
 #[test]
+fn tests_that_vary_like_noise_come_last() {
+    let ids = difference("", None, "stdout: id", &[("a", 1), ("b", 1), ("c", 1)]);
+    let number = difference("", None, "stdout: n", &[("3", 2), ("4", 1)]);
+    let sample = Sample::new(0, "every test passed in every run")
+        .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
+        .with(RETRY, [attempt(RETRY, Outcome::Passed)])
+        .found(found(TOTAL, Layer::Assertion, spread(&[1, 1, 1], 1), vec![ids]))
+        .found(found(RETRY, Layer::Interface, spread(&[2, 1], 1), vec![number]));
+    let text = terminal(&sample, &Measurement { runs: 3, ..Measurement::default() }, &WIDE, true);
+    let position = |test: &str| text.find(test).unwrap_or_else(|| panic!("{text}"));
+    assert!(position(RETRY) < position(TOTAL), "{text}");
+}
+
+#[test]
 fn passing_tests_that_vary_come_first() {
     let (sample, measured) = measured();
     assert_snapshot!(terminal(&sample, &measured, &WIDE, false));

@@ -6,9 +6,8 @@ use unflake_model::{Difference, Fact, FactId, Layer, LayerFacts, OutputId, SeenI
 
 use crate::variance::entropy::{entropy, groups, inconsistent};
 
-/// Limits on reported differences and on values of each.
+/// Limit on reported differences.
 const UNITS: usize = 50;
-const VALUES: usize = 20;
 
 /// Variance of the outputs of some runs.
 pub(crate) fn variance_of_test(layers: &dyn LayerFacts, runs: &[OutputId]) -> Variance {
@@ -43,7 +42,8 @@ fn union(layers: &dyn LayerFacts, outputs: &[OutputId]) -> Vec<FactId> {
     present.map(|(at, _)| FactId(at as u32)).collect()
 }
 
-/// The first units that are not the same in all runs.
+/// Units that are not the same in all runs, at most [`UNITS`]. Those with another value in every run
+/// come last: they are more likely to be noise.
 pub(crate) fn differences(layers: &dyn LayerFacts, layer: Layer, runs: &[OutputId]) -> Vec<Difference> {
     let facts = inconsistent(times_by_output(runs).into_iter().map(|(output, times)| (layers.facts(output), times)));
     let counted = units_that_count(layers, &facts);
@@ -62,6 +62,8 @@ pub(crate) fn differences(layers: &dyn LayerFacts, layer: Layer, runs: &[OutputI
         Layer::Assertion => merge_unreached(&mut found),
         _ => {}
     }
+    let runs = runs.len() as u32;
+    found.sort_by_key(|one| one.differs_in_every_run(runs));
     found.truncate(UNITS);
     found
 }
@@ -97,7 +99,7 @@ fn difference(layers: &dyn LayerFacts, facts: &[(FactId, u32)]) -> Difference {
     if layers.is_order(facts[0].0) {
         seen = first_difference(&seen);
     }
-    seen.truncate(VALUES);
+    seen.truncate(Difference::MAX_VALUES);
     let Fact { unit, .. } = layers.fact(facts[0].0);
     Difference { unit, last: None, seen, support: layers.support(facts[0].0) }
 }

@@ -196,6 +196,14 @@ fn values_are_reported_with_their_runs() {
 }
 
 #[test]
+fn a_unit_with_another_value_in_every_run_comes_last() {
+    let runs = [Some("id=a n=3"), Some("id=b n=3"), Some("id=c n=4")];
+    let found = measure(Layer::Interface, &[&runs]).findings.remove(0);
+    let Detail::Layer(LayerDifference { units, .. }) = found.detail else { panic!() };
+    assert_eq!(units.iter().map(|unit| unit.unit.what.as_str()).collect::<Vec<_>>(), ["n", "id"]);
+}
+
+#[test]
 fn adjacent_lines_that_vary_together_are_merged() {
     let runs = [Some("1 2 3 4 9"), Some("1 9"), Some("1 2 3 9")];
     let found = measure(Layer::Code, &[&runs]).findings.remove(0);
