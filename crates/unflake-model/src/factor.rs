@@ -1,11 +1,14 @@
 //! Factors with their settings, as people type them and machines read them.
 
+pub(crate) mod declaration;
+pub(crate) mod kind;
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::factor_kind::{BadFactor, FactorKind};
+use crate::factor::kind::{BadFactor, FactorKind};
 
 /// One setting of the environment of a test. Several together are a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,5 +1,11 @@
 //! Findings: what a technique concluded about a test, with its evidence.
 
+pub(crate) mod confidence;
+pub(crate) mod feedback;
+mod id;
+pub(crate) mod prepared_report;
+pub(crate) mod searched;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -4,35 +4,27 @@
 //! particular test runner or language.
 
 mod amount;
-mod answer;
 mod assertion;
 mod attempt;
 mod cell;
 mod change;
-mod confidence;
 mod day;
 mod dependencies;
 mod divergence;
 mod event;
 mod factor;
-mod factor_declaration;
-mod factor_kind;
 mod finding;
-mod finding_id;
 mod fingerprint;
 mod influence;
 mod layer;
 mod moment;
 mod outcome;
-mod prepared;
 mod quarantine;
-mod searched;
 mod session;
 mod test;
 mod trace;
 
 pub use amount::{Amount, Size};
-pub use answer::Feedback;
 pub use assertion::{
     Assertion, AssertionKey, AssertionOutcome, AssertionRecord, AssertionSample, AssertionSite, FilterKind, Filtered,
     ValueGroup,
@@ -40,17 +32,20 @@ pub use assertion::{
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
-pub use confidence::Confidence;
 pub use day::Day;
 pub use dependencies::{Dependencies, Granularity, LeftFile};
 pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
 pub use event::{Environment, Event, Problem, ProblemKind, Totals};
 pub use factor::Factor;
-pub use factor_declaration::{
+pub use factor::declaration::{
     FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, NamesOfProgram, PlanContext,
     ProbeAnswer, ProbeStep, ProbeTarget, ProbeVerdict, ProcessSetup, ProgramNames, ScaleShape,
 };
-pub use factor_kind::{BadFactor, FactorKind, declare_factors};
+pub use factor::kind::{BadFactor, FactorKind, declare_factors};
+pub use finding::confidence::Confidence;
+pub use finding::feedback::Feedback;
+pub use finding::prepared_report::PreparedReport;
+pub use finding::searched::{Coverage, PairCount, Searched};
 pub use finding::{
     Detail, EarlierRuns, Evidence, Finding, Intersect, IntersectKind, Leak, LeakKind, Nio, NioKind, NioMode,
     OrderDependence, OrderKind, Repeats, Replay, Reproduction, RestoreCounts, Rung, Shows, TouchedPath, Verdict,
@@ -64,9 +59,7 @@ pub use layer::{
 };
 pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
-pub use prepared::PreparedReport;
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
-pub use searched::{Coverage, PairCount, Searched};
 pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId};
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};

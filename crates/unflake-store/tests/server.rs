@@ -162,6 +162,7 @@ fn older_tables_are_migrated_by_their_owner_only() {
         "DROP TABLE {schema}.finding, {schema}.prepared, {schema}.feedback, {schema}.body, {schema}.renamed, {schema}.test_file;
          ALTER TABLE {schema}.event RENAME TO told;
          ALTER INDEX {schema}.event_by_run RENAME TO told_by_run;
+         ALTER TABLE {schema}.attempt DROP COLUMN load;
          UPDATE {schema}.history SET version = 5"
     ));
     user("guest", "scram-sha-256");

@@ -8,8 +8,8 @@ use unflake_report::{Progress, TerminalStyle};
 use unflake_store::StoreLocation;
 
 use crate::args::ColorChoice;
-use crate::args::groups::CommandArgs;
-use crate::args::setting_options::SettingOptions;
+use crate::args::options::groups::CommandArgs;
+use crate::args::options::setting_options::SettingOptions;
 use crate::config::project;
 use crate::config::settings::{SettingSources, Settings};
 use crate::diagnostics;

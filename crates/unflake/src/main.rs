@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         return code;
     }
     commands::under::declare_all();
-    let cli = match args::parse::parse() {
+    let cli = match args::options::parse::parse() {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };

@@ -92,7 +92,7 @@ fn in_shell(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::setting_options::TypedSettings;
+    use crate::args::options::setting_options::TypedSettings;
     use crate::config::settings::SettingSources;
 
     fn command(

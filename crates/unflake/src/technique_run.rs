@@ -12,7 +12,7 @@ use unflake_model::{Finding, ProblemKind};
 use unflake_report::{self as report, Progress, TerminalStyle};
 use unflake_techniques::{AssertionPolicy, Technique};
 
-use crate::args::groups::OutputArgs;
+use crate::args::options::groups::OutputArgs;
 use crate::config::settings::Settings;
 use crate::context::Context;
 use crate::diagnostics;

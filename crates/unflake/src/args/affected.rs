@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use crate::args::groups::CommandArgs;
 use crate::args::help::long_help;
-use crate::args::setting_options::{
+use crate::args::options::groups::CommandArgs;
+use crate::args::options::setting_options::{
     ATTEMPT, CHANGE, CLASS_PATH, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::exit::Exit;

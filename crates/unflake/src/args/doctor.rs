@@ -2,9 +2,11 @@
 
 use clap::Args;
 
-use crate::args::groups::CommandArgs;
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::setting_options::{CLASS_PATH, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings};
+use crate::args::options::groups::CommandArgs;
+use crate::args::options::setting_options::{
+    CLASS_PATH, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+};
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]

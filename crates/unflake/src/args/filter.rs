@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::groups::{CommandArgs, OutputArgs};
 use crate::args::help::{READS, RUNS_TESTS, long_help};
-use crate::args::setting_options::{
+use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::setting_options::{
     ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, StoreOption, UsesSettings,
 };
-use crate::args::test_names::test_names;
+use crate::args::options::test_names::test_names;
 use crate::commands::filter::file::RuleName;
 use crate::exit::Exit;
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::args::groups::MainBranchArg;
 use crate::args::help::{READS, long_help};
-use crate::args::setting_options::StoreOption;
-use crate::args::test_names::test_names;
+use crate::args::options::groups::MainBranchArg;
+use crate::args::options::setting_options::StoreOption;
+use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
 
 #[derive(Debug, Subcommand)]

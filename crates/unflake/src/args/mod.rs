@@ -1,36 +1,32 @@
-//! The command line as it is typed: one file per command, shared options in `groups` and
-//! `setting_options`.
+//! The command line as it is typed: one file per command, shared options in `options`, help
+//! texts in `help`.
 //!
 //! The doc comments of commands and options are the help texts that users see: the first paragraph
 //! for `-h`, all of it for `--help`. What applies after environment variables, the settings file
 //! and the defaults have been taken into account is in `config::settings`.
 
 pub(crate) mod affected;
-pub(crate) mod command_groups;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod factors;
 pub(crate) mod filter;
-pub(crate) mod groups;
-mod help;
+pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod internal;
 pub(crate) mod locate;
 pub(crate) mod man;
 pub(crate) mod measure;
 pub(crate) mod nio;
+pub(crate) mod options;
 pub(crate) mod order;
-pub(crate) mod parse;
 pub(crate) mod quarantine;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
-pub(crate) mod setting_options;
 pub(crate) mod stress;
-mod test_names;
 pub(crate) mod trace;
 pub(crate) mod under;
 

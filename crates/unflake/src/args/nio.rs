@@ -2,12 +2,12 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::args::groups::{CommandArgs, OutputArgs};
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::setting_options::{
+use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::setting_options::{
     ATTEMPT, BASE, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
-use crate::args::test_names::test_names;
+use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]

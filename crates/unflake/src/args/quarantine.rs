@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 
 use crate::args::help::{READS, long_help};
-use crate::args::setting_options::StoreOption;
-use crate::args::test_names::test_names;
+use crate::args::options::setting_options::StoreOption;
+use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
 
 #[derive(Debug, Subcommand)]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs};
 use crate::args::help::long_help;
-use crate::args::setting_options::{
+use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::setting_options::{
     ATTEMPT, CLASS_PATH, FRESH_BY, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
-use crate::args::test_names::test_names;
+use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs};
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::setting_options::{
+use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::setting_options::{
     ATTEMPT, CHANGE, CLASS_PATH, JOBS, RERUNS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
     VERIFY_BASE,
 };

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::args::help::{READS, long_help};
-use crate::args::setting_options::StoreOption;
+use crate::args::options::setting_options::StoreOption;
 use crate::exit::Exit;
 
 /// `test` on the keys of a telephone.

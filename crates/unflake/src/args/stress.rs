@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use crate::args::groups::{CommandArgs, OutputArgs};
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::setting_options::{
+use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::setting_options::{
     ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::args::command_groups::command_line;
+use crate::args::help::command_groups::command_line;
 
 const SHORT_HELP_LINES: usize = 30;
 const SHORT_HELP_COLUMNS: usize = 100;

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use crate::args::groups::CommandArgs;
 use crate::args::help::long_help;
-use crate::args::setting_options::{ATTEMPT, CLASS_PATH, STORE, SettingGroup, SettingOptions, UsesSettings};
-use crate::args::test_names::test_names;
+use crate::args::options::groups::CommandArgs;
+use crate::args::options::setting_options::{ATTEMPT, CLASS_PATH, STORE, SettingGroup, SettingOptions, UsesSettings};
+use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
 
 #[derive(Debug, Args)]

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::args::config::ConfigArgs;
-use crate::args::groups::CommandArgs;
-use crate::args::setting_options::StoreOption;
+use crate::args::options::groups::CommandArgs;
+use crate::args::options::setting_options::StoreOption;
 use crate::config::{project, template};
 use crate::context::Context;
 use crate::error::CommandError;

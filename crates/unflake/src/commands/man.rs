@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::args::command_groups::command_line;
+use crate::args::help::command_groups::command_line;
 use crate::args::man::ManArgs;
 use crate::error::CommandError;
 use crate::exit::Exit;

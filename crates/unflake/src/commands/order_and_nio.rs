@@ -10,8 +10,8 @@ use unflake_report as report;
 use unflake_runners::{Capabilities, InProcessIsolation};
 use unflake_techniques::{Nio, NioConfig, Order, OrderConfig, Technique};
 
-use crate::args::groups::OutputArgs;
 use crate::args::nio::{NioArgs, NioModeArg};
+use crate::args::options::groups::OutputArgs;
 use crate::args::order::OrderArgs;
 use crate::config::settings::{self, Settings};
 use crate::context::Context;

@@ -10,7 +10,7 @@ use unflake_runners::{RunnerOptions, Selection};
 use unflake_store::StoreLocation;
 use unflake_techniques::{AtBase, NeverExcuse};
 
-use crate::args::setting_options::TypedSettings;
+use crate::args::options::setting_options::TypedSettings;
 use crate::config::keys::{KEYS, default_never_excuse, variable_of};
 use crate::error::CommandError;
 use crate::suggest;

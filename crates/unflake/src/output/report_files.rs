@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use unflake_report::{self as report, TerminalStyle};
 
 use crate::args::ColorChoice;
-use crate::args::groups::OutputArgs;
+use crate::args::options::groups::OutputArgs;
 use crate::error::CommandError;
 use crate::exit::Conclusion;
 use crate::output::console;

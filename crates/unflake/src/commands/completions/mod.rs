@@ -2,8 +2,8 @@
 
 use std::env;
 
-use crate::args::command_groups::command_line;
 use crate::args::completions::{CompleteArgs, CompletionShell, CompletionsArgs};
+use crate::args::help::command_groups::command_line;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::output::console::print;

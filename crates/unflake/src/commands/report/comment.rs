@@ -10,7 +10,7 @@ use unflake_report::{self as report, FlakyTest};
 use unflake_store::LearnedDependencies;
 use unflake_techniques::touched_paths;
 
-use crate::args::groups::CommandArgs;
+use crate::args::options::groups::CommandArgs;
 use crate::args::report::ReportCommentArgs;
 use crate::config::project;
 use crate::context::Context;

@@ -10,23 +10,23 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use crate::config::keys::{SettingKey, key};
 
 /// Settings that belong together, by name.
-pub(super) type SettingGroup = &'static [&'static str];
+pub(crate) type SettingGroup = &'static [&'static str];
 
-pub(super) const RERUNS: SettingGroup =
+pub(crate) const RERUNS: SettingGroup =
     &["immediate", "at-end", "fresh", "fresh-by", "too-many", "flaky-result", "never-excuse"];
-pub(super) const FRESH_BY: SettingGroup = &["fresh-by"];
+pub(crate) const FRESH_BY: SettingGroup = &["fresh-by"];
 /// The change, and what to compare it with.
-pub(super) const CHANGE: SettingGroup = &["base", "granularity"];
-pub(super) const BASE: SettingGroup = &["base"];
-pub(super) const VERIFY_BASE: SettingGroup = &["verify-base"];
-pub(super) const JOBS: SettingGroup = &["jobs"];
+pub(crate) const CHANGE: SettingGroup = &["base", "granularity"];
+pub(crate) const BASE: SettingGroup = &["base"];
+pub(crate) const VERIFY_BASE: SettingGroup = &["verify-base"];
+pub(crate) const JOBS: SettingGroup = &["jobs"];
 /// Limits on one attempt.
-pub(super) const ATTEMPT: SettingGroup = &["timeout", "output-limit"];
+pub(crate) const ATTEMPT: SettingGroup = &["timeout", "output-limit"];
 /// Runners that unflake knows by their result files only.
-pub(super) const RESULT_FILES: SettingGroup = &["results", "one-test"];
+pub(crate) const RESULT_FILES: SettingGroup = &["results", "one-test"];
 /// Compiled tests that unflake runs itself.
-pub(super) const CLASS_PATH: SettingGroup = &["classpath-file", "test-classes"];
-pub(super) const STORE: SettingGroup = &["store"];
+pub(crate) const CLASS_PATH: SettingGroup = &["classpath-file", "test-classes"];
+pub(crate) const STORE: SettingGroup = &["store"];
 
 /// A command with options for settings.
 pub(crate) trait UsesSettings {

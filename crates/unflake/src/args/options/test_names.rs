@@ -7,14 +7,14 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use unflake_store::test_names_in;
 
 use crate::args::ColorChoice;
-use crate::args::setting_options::StoreOption;
+use crate::args::options::setting_options::StoreOption;
 use crate::context::Context;
 
 /// Further names do not help anybody to choose.
 const MOST: usize = 1000;
 
 /// For arguments that name a test.
-pub(super) fn test_names() -> ArgValueCompleter {
+pub(crate) fn test_names() -> ArgValueCompleter {
     ArgValueCompleter::new(candidates)
 }
 

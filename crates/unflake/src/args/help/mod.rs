@@ -1,17 +1,19 @@
 //! What `--help` says beyond the options: examples and exit codes.
 
+pub(crate) mod command_groups;
+
 use std::fmt::Write;
 
 use crate::exit::Exit;
 
 /// The further exit codes of commands that run tests.
-pub(super) const RUNS_TESTS: &[Exit] = &[Exit::Usage, Exit::Runner, Exit::NoTests, Exit::Internal, Exit::Interrupted];
+pub(crate) const RUNS_TESTS: &[Exit] = &[Exit::Usage, Exit::Runner, Exit::NoTests, Exit::Internal, Exit::Interrupted];
 /// The further exit codes of commands that only read or write files.
-pub(super) const READS: &[Exit] = &[Exit::Usage, Exit::Internal];
+pub(crate) const READS: &[Exit] = &[Exit::Usage, Exit::Internal];
 
 /// Examples with what they do, then exit codes: `own` with their meanings in this command, `further`
 /// with their general ones.
-pub(super) fn long_help(examples: &[(&str, &str)], own: &[(Exit, &str)], further: &[Exit]) -> String {
+pub(crate) fn long_help(examples: &[(&str, &str)], own: &[(Exit, &str)], further: &[Exit]) -> String {
     let mut text = "Examples:\n".to_owned();
     for (command, meaning) in examples {
         let _ = writeln!(text, "  {command}\n      {meaning}");

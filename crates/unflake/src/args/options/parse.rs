@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command, FromArgMatches};
 use unflake_report::quote;
 
-use crate::args::command_groups::command_line;
+use crate::args::help::command_groups::command_line;
 use crate::args::{Cli, ColorChoice};
 use crate::error::CommandError;
 use crate::exit::Exit;
