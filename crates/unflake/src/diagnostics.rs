@@ -6,8 +6,10 @@
 //! control characters.
 
 use std::env;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use tracing::level_filters::LevelFilter;
@@ -31,11 +33,45 @@ const SETTINGS: &str = "unflake::settings";
 const ENGINE: &str = "unflake::engine";
 const TECHNIQUE: &str = "unflake::technique";
 
+/// How often `-v` was given.
+static VERBOSITY: AtomicU8 = AtomicU8::new(0);
+
 /// Sets up the log. `verbose` counts the `-v` options; the variable adds to them.
 pub(crate) fn init(verbose: u8) -> Result<(), CommandError> {
+    let Some(targets) = targets(verbose)? else { return Ok(()) };
+    VERBOSITY.store(verbose, Ordering::Relaxed);
+    let terminal = io::stderr().is_terminal();
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(move || LogWriter { terminal })
+        .with_timer(SinceStart(Instant::now()));
+    tracing_subscriber::registry().with(targets).with(layer).init();
+    Ok(())
+}
+
+/// The same in a child process: the log goes to the standard error of unflake itself. Where that
+/// cannot be opened, there is none.
+pub(crate) fn init_in_child(verbose: u8, log: Option<&Path>) {
+    let file = log.and_then(|log| File::options().append(true).open(log).ok());
+    let (Ok(Some(targets)), Some(file)) = (targets(verbose), file) else { return };
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file).without_time();
+    tracing_subscriber::registry().with(targets).with(layer).init();
+}
+
+/// The arguments that make a child process write to the log of this one.
+pub(crate) fn arguments_of_children() -> Vec<String> {
+    let verbose = VERBOSITY.load(Ordering::Relaxed);
+    if verbose == 0 && env::var_os(VARIABLE).is_none() {
+        return Vec::new();
+    }
+    let log = format!("--log=/proc/{}/fd/2", std::process::id());
+    std::iter::repeat_n("-v".to_owned(), usize::from(verbose)).chain([log]).collect()
+}
+
+/// What to log. None: nothing.
+fn targets(verbose: u8) -> Result<Option<Targets>, CommandError> {
     let filter = env::var(VARIABLE).unwrap_or_default();
     if verbose == 0 && filter.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut targets: Targets = filter.parse().map_err(|error| {
         CommandError::usage(format!("{VARIABLE}: `{filter}` is not a filter: {error}"))
@@ -47,12 +83,7 @@ pub(crate) fn init(verbose: u8) -> Result<(), CommandError> {
         2 => targets = targets.with_target("unflake", LevelFilter::DEBUG),
         _ => targets = targets.with_target("unflake", LevelFilter::TRACE),
     }
-    let terminal = io::stderr().is_terminal();
-    let layer = tracing_subscriber::fmt::layer()
-        .with_writer(move || LogWriter { terminal })
-        .with_timer(SinceStart(Instant::now()));
-    tracing_subscriber::registry().with(targets).with(layer).init();
-    Ok(())
+    Ok(Some(targets))
 }
 
 /// Seconds since the start of unflake.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use unflake_engine::Launch;
 
 use crate::config::settings::Settings;
+use crate::diagnostics;
 
 /// A launch of the whole suite without tracing or limits on time. Commands change what they need.
 pub(crate) fn launch(settings: &Settings) -> Launch {
@@ -35,7 +36,11 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
 /// The words in front of the command where unflake's own driver starts it.
 fn driver(settings: &Settings, myself: String) -> Vec<String> {
     let words = [myself, "drive".to_owned()].into_iter();
-    words.chain(settings.runner_options().arguments()).chain(["--".to_owned()]).collect()
+    words
+        .chain(diagnostics::arguments_of_children())
+        .chain(settings.runner_options().arguments())
+        .chain(["--".to_owned()])
+        .collect()
 }
 
 /// The directory for files that are kept from run to run, such as agents.

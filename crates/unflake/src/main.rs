@@ -34,10 +34,12 @@ fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     match cli.command {
-        // Child processes of unflake: their standard error belongs to the test runner, so they
-        // write no log.
+        // A child process of unflake, which does nothing but wait for another: no log.
         Command::Keep(args) => unflake_engine::supervise(&args.arguments),
-        Command::Drive(args) => unflake_runners::drive(&args.option, &args.command),
+        Command::Drive(args) => {
+            diagnostics::init_in_child(cli.verbose, args.log.as_deref());
+            unflake_runners::drive(&args.option, &args.command)
+        }
         // What it prints is read by a shell.
         Command::Complete(_) => commands::run_to_exit(cli.command, ColorChoice::Never).into(),
         command => {

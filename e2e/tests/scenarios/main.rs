@@ -9,6 +9,7 @@ mod assertion_filter;
 mod bad_input;
 mod change_impact;
 mod completion;
+mod diagnostics;
 mod entry;
 mod factors;
 mod history;

@@ -158,3 +158,28 @@ fn fresh_environment(evidence: &Evidence) -> &'static str {
         _ => "a fresh environment",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NeverExcuse;
+    use crate::simulation;
+    use unflake_model::{Attempt, Session, SessionId};
+
+    #[test]
+    fn a_busy_machine_is_mentioned() {
+        let remark = |loads: [Option<f64>; 2]| {
+            let mut failed = FailedTest::new("t".into());
+            let session = Session::fresh(SessionId(0), Purpose::Suite, Isolation::Fork, vec!["t".into()]);
+            for load in loads {
+                let attempt = simulation::attempt(&session, &"t".into(), Outcome::Failed);
+                failed.observe(&Attempt { load, ..attempt }, &NeverExcuse::default());
+            }
+            failed.load_remark()
+        };
+        let busy = "; the machine was busy whenever it failed (load of 3.5 per core or more)";
+        assert_eq!(remark([Some(12.0), Some(3.5)]).as_deref(), Some(busy));
+        assert_eq!(remark([Some(12.0), Some(0.4)]), None);
+        assert_eq!(remark([Some(12.0), None]), None);
+    }
+}

@@ -1,9 +1,14 @@
 //! Arguments of the hidden commands that unflake starts as its own child processes.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct DriveArgs {
+    /// Where to write the log of `-v`. Standard error belongs to the test runner.
+    #[arg(long)]
+    pub(crate) log: Option<PathBuf>,
     /// A setting of the runner, `name=value`.
     #[arg(long)]
     pub(crate) option: Vec<String>,

@@ -586,20 +586,3 @@ fn a_skip_confirms_nothing() {
         ),
     );
 }
-
-#[test]
-fn a_busy_machine_is_mentioned() {
-    let sentence = |loads: [Option<f64>; 2]| {
-        let mut suite = ScriptedSuite::new(Rungs { fresh: 0, ..Rungs::default() }, &[("t", &[Failed])]);
-        let session = suite.ladder.next_sessions(Recordings::EMPTY).remove(0);
-        for (run, load) in (0..).zip(loads) {
-            let attempt = attempt(&session, &"t".into(), EnvironmentId(0), run, run, Failed);
-            suite.observe(&Event::AttemptEnded(Attempt { load, ..attempt }));
-        }
-        suite.ladder.findings(Recordings::EMPTY)[0].sentence.clone()
-    };
-    let busy = "the machine was busy whenever it failed (load of 3.5 per core or more)";
-    assert!(sentence([Some(12.0), Some(3.5)]).contains(busy));
-    assert!(!sentence([Some(12.0), Some(0.4)]).contains("busy"));
-    assert!(!sentence([Some(12.0), None]).contains("busy"));
-}
