@@ -43,6 +43,6 @@ fn a_variable_selects_parts_of_the_log() {
 fn drivers_write_to_the_same_log() {
     let script = "#!/bin/sh\necho '<testsuite><testcase classname=\"c\" name=\"t\"/></testsuite>' > results.xml\n";
     let sandbox = Sandbox::new().file("tests.sh", script);
-    let result = sandbox.run("-vv --results results.xml --one-test true", "sh tests.sh").expect_exit(0);
+    let result = sandbox.run("-vv --results results.xml --one-test tests.sh={name}", "sh tests.sh").expect_exit(0);
     assert!(result.stderr.contains("unflake_runners::driver::orders: listed"), "{}", result.stderr);
 }
