@@ -237,10 +237,11 @@ impl Engine {
         }
     }
 
-    /// Only problems of the user's own command count; a helper process that cannot collect is
-    /// replaced.
+    /// Only problems of the user's own command count, and lost results; a helper process that cannot
+    /// collect is replaced.
     fn on_problem(&mut self, id: u32, problem: Problem) {
-        if self.environments.get(id).is_some_and(|environment| environment.role == Role::Suite) {
+        let is_lost = problem.kind == ProblemKind::Protocol;
+        if is_lost || self.environments.get(id).is_some_and(|environment| environment.role == Role::Suite) {
             self.report_problem(problem);
         } else {
             self.query_failed(id, &problem.text);

@@ -207,7 +207,10 @@ mod tests {
         let mut events: Vec<ProgramEvent> = text.lines().flat_map(|line| follower.line(line.as_bytes())).collect();
         events.extend(follower.end(&ProcessEnd { exit, stdout: text.to_owned(), stderr: String::new(), seconds: 0.0 }));
         let done = |event: ProgramEvent| match event {
-            ProgramEvent::Started(_) | ProgramEvent::Changed(_) | ProgramEvent::Restored(_) => None,
+            ProgramEvent::Started(_)
+            | ProgramEvent::Changed(_)
+            | ProgramEvent::Restored(_)
+            | ProgramEvent::AgentFailed(_) => None,
             ProgramEvent::Done(at, result) => {
                 let message = result.failure.map(|failure| format!(": {}", failure.message)).unwrap_or_default();
                 Some(format!("{at} {:?}{message}", result.outcome))

@@ -261,7 +261,7 @@ mod tests {
                 let message = result.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
                 format!("{at} {:?}{message}", result.outcome)
             }
-            ProgramEvent::Changed(_) | ProgramEvent::Restored(_) => "state".to_owned(),
+            ProgramEvent::Changed(_) | ProgramEvent::Restored(_) | ProgramEvent::AgentFailed(_) => "other".to_owned(),
         };
         said.into_iter().map(word).collect()
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use tracing::debug;
-use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder};
+use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder, ProblemKind};
 use unflake_worlds::SpawnSpec;
 
 use crate::driver::connection::Connection;
@@ -193,6 +193,7 @@ impl OrderRunner<'_> {
             return Vec::new();
         }
         let mut progress = vec![Progress::Waiting; numbers.len()];
+        let mut agent_failed = false;
         let mut to_event = |event: ProgramEvent| match event {
             ProgramEvent::Started(at) => {
                 progress[at] = Progress::Started;
@@ -205,6 +206,10 @@ impl OrderRunner<'_> {
             }
             ProgramEvent::Changed(path) => AgentMessage::Changed { path },
             ProgramEvent::Restored(failed) => AgentMessage::Restored { failed },
+            ProgramEvent::AgentFailed(text) => {
+                agent_failed = true;
+                AgentMessage::Problem { kind: ProblemKind::Protocol, place: None, text }
+            }
         };
         // Dependencies are known when the process has ended: its events are held back until then.
         let files = self
@@ -241,6 +246,9 @@ impl OrderRunner<'_> {
                 program.dependency_report(&directory, after).filter(|_| recorded)
             });
             let _ = std::fs::remove_dir_all(directory);
+        }
+        if agent_failed {
+            return Vec::new();
         }
         if !program.is_ordered() {
             return (0..numbers.len()).filter(|at| progress[*at] != Progress::Done).map(|at| numbers[at]).collect();

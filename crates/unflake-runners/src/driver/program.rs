@@ -109,6 +109,8 @@ pub(crate) enum ProgramEvent {
     Changed(String),
     /// State cells were restored, except for these.
     Restored(Vec<NotRestored>),
+    /// The agent in the process failed; its tests have no results.
+    AgentFailed(String),
 }
 
 /// The listener of a process with one test: the result follows from how the process ended.

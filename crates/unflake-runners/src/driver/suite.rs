@@ -42,6 +42,11 @@ impl ListError {
         Self { kind: ProblemKind::Collection, place: None, text: text.into() }
     }
 
+    /// unflake itself failed.
+    pub(crate) fn internal(text: impl Into<String>) -> Self {
+        Self { kind: ProblemKind::Protocol, place: None, text: text.into() }
+    }
+
     pub(crate) fn cannot_start(program: &str, error: &std::io::Error) -> Self {
         Self::usage(format!("`{program}` cannot be started: {error}"))
     }

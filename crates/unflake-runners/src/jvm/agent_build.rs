@@ -53,6 +53,7 @@ const COMMON: Sources = sources![
     "agent/unflake/jvm/isolation/JvmDefaults.java"
     "agent/unflake/jvm/isolation/MetaspaceBudget.java"
     "agent/unflake/jvm/isolation/ProjectClassLoader.java"
+    "agent/unflake/jvm/protocol/AgentError.java"
     "agent/unflake/jvm/protocol/DriverOutput.java"
     "agent/unflake/jvm/protocol/FailureDescription.java"
     "agent/unflake/jvm/protocol/Json.java"
@@ -64,6 +65,8 @@ const COMMON: Sources = sources![
     "agent/unflake/jvm/run/TestFramework.java"
     "agent/unflake/jvm/run/TestModule.java"
     "agent/unflake/jvm/run/TestSelection.java"
+    "agent/unflake/jvm/run/UniqueNames.java"
+    "agent/unflake/jvm/run/UnsupportedProjectException.java"
     "agent/unflake/jvm/util/ProcessId.java"
     "agent/unflake/jvm/util/Streams.java"
     "agent/unflake/jvm/util/ValueFormatter.java"
@@ -125,11 +128,12 @@ const JUPITER: Sources = sources!["agent/unflake/jvm/warmup/JupiterWarmUp.java"]
 const CLASSIC: Sources = sources![
     "agent/unflake/jvm/junit4/CategoryFilter.java"
     "agent/unflake/jvm/junit4/ChildOrder.java"
-    "agent/unflake/jvm/junit4/JUnit3.java"
+    "agent/unflake/jvm/junit4/JUnit3Suites.java"
     "agent/unflake/jvm/junit4/JUnit4.java"
     "agent/unflake/jvm/junit4/JUnit4Listener.java"
     "agent/unflake/jvm/warmup/JUnit4WarmUp.java"
 ];
+const OLDEST: Sources = sources!["agent/unflake/jvm/junit3/JUnit3.java"];
 
 /// Compiles into a cache and reuses what is there.
 pub(crate) struct AgentBuild<'a> {
@@ -142,19 +146,33 @@ pub(crate) struct JunitSupport {
     pub(crate) platform: bool,
     pub(crate) jupiter: bool,
     pub(crate) classic: bool,
+    /// JUnit 3 without JUnit 4.
+    pub(crate) oldest: bool,
 }
 
 impl JunitSupport {
-    /// Of a class path whose tests Surefire runs by this provider. None: neither JUnit 4 nor 5.
-    pub(crate) fn of(provider: &str, class_path: &[String]) -> Option<Self> {
+    /// Of a class path whose tests Surefire runs by this provider, or what it runs that unflake
+    /// does not.
+    pub(crate) fn of(provider: &str, class_path: &[String]) -> Result<Self, &'static str> {
         let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
-        let platform = provider.contains("junitplatform");
-        let classic = has("org/junit/runners/ParentRunner.class");
+        let kind = provider.rsplit('.').nth(1).unwrap_or(provider);
+        let platform = kind == "junitplatform";
+        if platform && !has("org/junit/platform/launcher/core/LauncherConfig.class") {
+            return Err("JUnit 5.0 to 5.2; JUnit 5.3 or later works");
+        }
+        let classic = has("org/junit/internal/runners/JUnit38ClassRunner.class");
+        match kind {
+            "junitplatform" | "junit" => {}
+            "junit4" | "junitcore" if classic => {}
+            "junit4" | "junitcore" => return Err("JUnit 4.0 to 4.3; JUnit 4.4 or later works"),
+            "testng" | "testngprovider" => return Err("TestNG; JUnit 3, 4 and 5 work"),
+            _ => return Err("this provider of Surefire; JUnit 3, 4 and 5 work"),
+        }
         let jupiter = platform
             && has("org/junit/jupiter/api/Test.class")
             && has("org/junit/jupiter/engine/JupiterTestEngine.class");
-        (platform || provider.contains("junit4") && classic || provider.contains("junitcore") && classic)
-            .then_some(Self { platform, jupiter, classic })
+        let oldest = kind == "junit" && !classic;
+        Ok(Self { platform, jupiter, classic, oldest })
     }
 }
 
@@ -181,6 +199,7 @@ impl AgentBuild<'_> {
         parts.extend(support.platform.then_some(PLATFORM));
         parts.extend(support.jupiter.then_some(JUPITER));
         parts.extend(support.classic.then_some(CLASSIC));
+        parts.extend(support.oldest.then_some(OLDEST));
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         // The versions that it is compiled against are part of its cache key.
         let against: Vec<String> = class_path

@@ -18,7 +18,7 @@ use crate::jvm::agent_build::{AgentBuild, JunitSupport};
 use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::cds_archive::{self, CdsArchive};
-use crate::jvm::protocol::{AgentListener, AgentMessage, MessageReader};
+use crate::jvm::protocol::{self, AgentListener, AgentMessage, MessageReader};
 use crate::process::bounded_text::BoundedText;
 use crate::process::files::relative;
 use crate::process::prestarted::{Prestarted, WaitingProcess};
@@ -106,9 +106,8 @@ impl Jvm {
             roots,
             all_roots,
         } = invocation;
-        let support = JunitSupport::of(&provider, &class_path).ok_or_else(|| {
-            ListError::usage(format!("{name}: unflake does not run tests of {provider}; it runs JUnit 4 and 5"))
-        })?;
+        let support = JunitSupport::of(&provider, &class_path)
+            .map_err(|what| ListError::usage(format!("{name}: unflake does not run tests of {what} ({provider})")))?;
         let kit = AgentBuild { cache: context.cache };
         let agent = kit.agent(&java, support, &class_path).map_err(ListError::usage)?;
         let whole = class_path.clone();
@@ -174,7 +173,8 @@ impl Jvm {
         let start = self.with_order("-", usize::MAX);
         let mut waiting = WaitingProcess::start(&start, context.env_changes)
             .map_err(|error| ListError::cannot_start(&start.words[0], &error))?;
-        let (mut tests, mut notes, mut problem, mut used) = (Vec::new(), Vec::new(), None, false);
+        let (mut tests, mut notes, mut used) = (Vec::new(), Vec::new(), false);
+        let (mut problem, mut internal) = (None, None);
         let mut printed = BoundedText::new(PRINTED);
         let mut reader = MessageReader::new(&self.mark);
         let mut take = |message: AgentMessage| {
@@ -183,8 +183,9 @@ impl Jvm {
             }
             notes.extend(message.note);
             problem = message.problem.or(problem.take());
+            internal = message.internal.or(internal.take());
             used |= message.used;
-            message.listed || message.over.is_some()
+            message.listed || message.over
         };
         // `count` reads every message, `any` would stop at the last one of the list.
         let read = waiting.read_until(|line| {
@@ -192,6 +193,10 @@ impl Jvm {
             printed.add(b"\n");
             reader.read(line).into_iter().map(&mut take).filter(|last| *last).count() > 0
         });
+        if let Some(error) = internal {
+            waiting.end();
+            return Err(ListError::internal(protocol::agent_failed(&error)));
+        }
         if read.is_err() || problem.is_some() {
             let stderr = waiting.end();
             // A JVM prints to standard output that it does not accept its options.

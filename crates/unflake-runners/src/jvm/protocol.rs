@@ -21,8 +21,11 @@ pub(crate) struct AgentMessage {
     pub(crate) listed: bool,
     /// Listing changed the state of the JVM, so it must not run tests.
     pub(crate) used: bool,
+    /// Why the tests of the project cannot be listed.
     pub(crate) problem: Option<String>,
-    pub(crate) over: Option<i32>,
+    /// An error of the agent itself.
+    pub(crate) internal: Option<String>,
+    pub(crate) over: bool,
     pub(crate) start: Option<usize>,
     /// The JVM leaves the remaining tests to another one, on purpose.
     enough: bool,
@@ -42,6 +45,14 @@ pub(crate) struct AgentMessage {
     stdout: String,
     stderr: String,
     layers: Option<String>,
+}
+
+/// The exit code of an agent that fails before its first message.
+const AGENT_FAILED: i32 = 70;
+
+/// The message about an error of the agent, which is never the failure of a test.
+pub(crate) fn agent_failed(error: &str) -> String {
+    format!("unflake's agent in the JVM failed: {}", lossless(error.trim().as_bytes()))
 }
 
 /// Finds messages among other output: each stands between two marks and may come in pieces.
@@ -107,15 +118,26 @@ pub(crate) struct AgentListener<P: Fn(&str) -> String> {
     /// How many tests have a result.
     reported: usize,
     since: Instant,
-    problem: Option<String>,
+    /// Whether the agent has sent anything.
+    is_heard: bool,
+    agent_failed: bool,
     /// Whether the JVM has left the remaining tests to another one.
     enough: bool,
 }
 
 impl<P: Fn(&str) -> String> AgentListener<P> {
     pub(crate) fn new(mark: &str, tests: usize, path: P) -> Self {
-        let (current, reported, since, problem, enough) = (None, 0, Instant::now(), None, false);
-        Self { reader: MessageReader::new(mark), tests, path, current, reported, since, problem, enough }
+        Self {
+            reader: MessageReader::new(mark),
+            tests,
+            path,
+            current: None,
+            reported: 0,
+            since: Instant::now(),
+            is_heard: false,
+            agent_failed: false,
+            enough: false,
+        }
     }
 
     fn result(&self, mut message: AgentMessage) -> TestResult {
@@ -168,7 +190,12 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
             if message.restored {
                 events.push(ProgramEvent::Restored(std::mem::take(&mut message.failed)));
             }
-            self.problem = message.problem.take().or(self.problem.take());
+            if let Some(error) = message.internal.take() {
+                self.current = None;
+                self.agent_failed = true;
+                events.push(ProgramEvent::AgentFailed(agent_failed(&error)));
+            }
+            self.is_heard = true;
             self.enough |= message.enough;
         }
         events
@@ -180,6 +207,12 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
 
     fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let mut events = Vec::new();
+        if self.agent_failed {
+            return events;
+        }
+        if !self.is_heard && end.exit == ExitKind::Exit(AGENT_FAILED) {
+            return vec![ProgramEvent::AgentFailed(agent_failed(&end.stderr))];
+        }
         let at = match self.current {
             Some(at) => at,
             None if self.enough => return events,
@@ -195,10 +228,7 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
         let seconds = self.since.elapsed().as_secs_f64();
         let result = match end.exit {
             ExitKind::TimedOut => TestResult::timed_out(seconds, messages.trim()),
-            exit => {
-                let problem = self.problem.take().map(|text| lossless(text.as_bytes()));
-                TestResult::crashed(exit, seconds, problem, messages.trim())
-            }
+            exit => TestResult::crashed(exit, seconds, None, messages.trim()),
         };
         events.push(ProgramEvent::Done(at, result.with_output(stdout, stderr)));
         events
@@ -225,6 +255,7 @@ mod tests {
             }
             ProgramEvent::Changed(path) => format!("changed: {path}"),
             ProgramEvent::Restored(failed) => format!("restored but for {}", failed.len()),
+            ProgramEvent::AgentFailed(text) => text,
         };
         events.into_iter().map(reported).collect()
     }
@@ -265,7 +296,17 @@ mod tests {
             follow(&[lines[0], lines[1], r#"@@{"enough":true}@@"#], ExitKind::Exit(0)),
             ["0 begins", "0 Passed"]
         );
-        let crashed = "0 Crashed(Exit(1)): Process no such class";
-        assert_eq!(follow(&[r#"@@{"problem":"no such class"}@@"#], ExitKind::Exit(1)), ["0 begins", crashed]);
+    }
+
+    #[test]
+    fn an_error_of_the_agent_is_no_result_of_a_test() {
+        let lines = [r#"@@{"start":0}@@"#, r#"@@{"internal":"no such field"}@@"#];
+        let failed = "unflake's agent in the JVM failed: no such field";
+        assert_eq!(follow(&lines, ExitKind::Exit(70)), ["0 begins", failed]);
+        assert_eq!(follow(&[], ExitKind::Exit(70)), ["unflake's agent in the JVM failed: err"]);
+        assert_eq!(
+            follow(&lines[..1], ExitKind::Exit(70))[1],
+            "0 Crashed(Exit(70)): Process the process left with exit code 70"
+        );
     }
 }

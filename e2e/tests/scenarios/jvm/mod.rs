@@ -3,6 +3,7 @@
 mod assertion_filter;
 mod class_loaders;
 mod factors;
+mod faults;
 mod measure;
 mod trace;
 mod versions;

@@ -85,9 +85,10 @@ fn instrumented_classes_pass_the_verifier() {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
     let agent = repository().join("agents/jvm");
-    let folders = ["agent/unflake/jvm/bytecode", "agent/unflake/jvm/trace", "agent/unflake/jvm/util"]
+    let folders = ["bytecode", "protocol", "trace", "util"]
+        .map(|package| format!("agent/unflake/jvm/{package}"))
         .into_iter()
-        .chain(["tests/unflake/jvm/bytecode", "tests/unflake/jvm/trace"]);
+        .chain(["bytecode", "trace"].map(|package| format!("tests/unflake/jvm/{package}")));
     let sources: Vec<PathBuf> = folders
         .flat_map(|folder| fs::read_dir(agent.join(folder)).unwrap().flatten().map(|entry| entry.path()))
         .collect();

@@ -67,9 +67,14 @@ impl Cell {
     }
 }
 
+/// Whether everything is to be tested, and not only what is quick.
+pub(super) fn all_wanted() -> bool {
+    env::var("UNFLAKE_JAVA_VERSIONS").is_ok_and(|which| which == "all")
+}
+
 #[test]
 fn each_version_has_the_outcomes_of_plain_maven() {
-    let all = env::var("UNFLAKE_JAVA_VERSIONS").is_ok_and(|which| which == "all");
+    let all = all_wanted();
     let offline: &[&str] = if all { &[] } else { &["-o"] };
     let Versions { cells } = expected(SPECIMEN);
     let differences = Mutex::new(Vec::new());

@@ -10,14 +10,15 @@ import java.util.ArrayList;
 import java.util.List;
 import unflake.jvm.isolation.IsolatedRunner;
 import unflake.jvm.layers.LayerRecorder;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.protocol.DriverOutput;
-import unflake.jvm.protocol.FailureDescription;
 import unflake.jvm.protocol.JsonObject;
 import unflake.jvm.run.CapturedOutput;
 import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 import unflake.jvm.run.TestFramework;
 import unflake.jvm.run.TestModule;
+import unflake.jvm.run.UnsupportedProjectException;
 import unflake.jvm.state.StateProbe;
 import unflake.jvm.trace.LineTracer;
 
@@ -31,14 +32,18 @@ import unflake.jvm.trace.LineTracer;
  * names a file with the rest of the class path; each test then runs in a class loader of its own.
  */
 public final class Main {
+    private static final String[] ADAPTERS = {
+        "unflake.jvm.platform.JUnitPlatform", "unflake.jvm.junit4.JUnit4", "unflake.jvm.junit3.JUnit3"
+    };
+
     private Main() {
     }
 
     public static void main(String[] arguments) throws Exception {
         DriverOutput output = new DriverOutput(arguments[0]);
-        CapturedOutput captured = CapturedOutput.install();
-        int exit = 1;
+        AgentError.reportTo(output);
         try {
+            CapturedOutput captured = CapturedOutput.install();
             TestModule module = TestModule.read(arguments[1], arguments[2]);
             ResultReporter reporter = new ResultReporter(output, captured);
             if (arguments.length > 4) {
@@ -46,13 +51,14 @@ public final class Main {
             } else {
                 runInProcess(arguments[3], module, output, reporter);
             }
-            exit = 0;
+        } catch (UnsupportedProjectException refusal) {
+            output.send(new JsonObject().put("problem", refusal.getMessage()));
         } catch (Throwable error) {
-            output.send(new JsonObject().put("problem", FailureDescription.stackTrace(error)));
+            throw AgentError.end(error);
         }
         // Like Surefire, do not wait for threads that tests have left running.
-        output.send(new JsonObject().put("over", exit));
-        System.exit(exit);
+        output.send(new JsonObject().put("over", true));
+        System.exit(0);
     }
 
     /** Lists tests, runs tests, or both, in the class loader of this process. */
@@ -83,7 +89,7 @@ public final class Main {
     /** The adapters in this jar; which ones are compiled depends on the project's class path. */
     private static List<TestFramework> frameworks(TestModule module) throws ReflectiveOperationException {
         List<TestFramework> adapters = new ArrayList<>();
-        for (String name : new String[] {"unflake.jvm.platform.JUnitPlatform", "unflake.jvm.junit4.JUnit4"}) {
+        for (String name : ADAPTERS) {
             Class<?> type;
             try {
                 type = Class.forName(name);

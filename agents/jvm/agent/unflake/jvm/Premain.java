@@ -2,6 +2,7 @@ package unflake.jvm;
 
 import java.lang.instrument.Instrumentation;
 import unflake.jvm.layers.LayerRecorder;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.state.StateProbe;
 import unflake.jvm.trace.LineTracer;
 
@@ -14,11 +15,13 @@ public final class Premain {
     private Premain() {
     }
 
-    public static void premain(String features, Instrumentation jvm) throws Exception {
-        for (String feature : features.split(":")) {
-            int end = feature.indexOf('=');
-            install(feature.substring(0, end), feature.substring(end + 1), jvm);
-        }
+    public static void premain(String features, Instrumentation jvm) {
+        AgentError.guard(() -> {
+            for (String feature : features.split(":")) {
+                int end = feature.indexOf('=');
+                install(feature.substring(0, end), feature.substring(end + 1), jvm);
+            }
+        });
     }
 
     private static void install(String name, String path, Instrumentation jvm) throws Exception {

@@ -1,12 +1,15 @@
 package unflake.jvm.junit4;
 
+import java.lang.annotation.Annotation;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.junit.experimental.categories.Category;
 import org.junit.runner.Description;
 import unflake.jvm.run.TestModule;
+import unflake.jvm.run.UnsupportedProjectException;
 
 /** Surefire's {@code groups} and {@code excludedGroups}, as lists of JUnit 4 categories. */
 final class CategoryFilter {
@@ -20,7 +23,7 @@ final class CategoryFilter {
         all.addAll(excluded);
         for (String name : all) {
             if (!name.matches("[\\w.$]+")) {
-                throw new IllegalArgumentException("of groups of JUnit 4, unflake knows lists of categories only, and not `" + name + "`");
+                throw new UnsupportedProjectException("groups of JUnit 4 are lists of categories for unflake; it does not evaluate `" + name + "`");
             }
         }
     }
@@ -30,18 +33,29 @@ final class CategoryFilter {
             return true;
         }
         Set<String> names = new HashSet<>();
-        add(test.getAnnotation(Category.class), names);
+        addCategories(test.getAnnotations(), names);
         for (Class<?> type = testClass; type != null; type = type.getSuperclass()) {
-            add(type.getAnnotation(Category.class), names);
+            addCategories(Arrays.asList(type.getAnnotations()), names);
         }
         return (included.isEmpty() || included.stream().anyMatch(names::contains)) && excluded.stream().noneMatch(names::contains);
     }
 
-    private static void add(Category annotation, Set<String> names) {
-        if (annotation != null) {
-            for (Class<?> category : annotation.value()) {
-                addWithSupertypes(category, names);
+    /** By name, because JUnit before 4.8 has no categories. */
+    private static void addCategories(Collection<Annotation> annotations, Set<String> names) {
+        for (Annotation annotation : annotations) {
+            if (annotation.annotationType().getName().equals("org.junit.experimental.categories.Category")) {
+                for (Class<?> category : categories(annotation)) {
+                    addWithSupertypes(category, names);
+                }
             }
+        }
+    }
+
+    private static Class<?>[] categories(Annotation annotation) {
+        try {
+            return (Class<?>[]) annotation.annotationType().getMethod("value").invoke(annotation);
+        } catch (ReflectiveOperationException changed) {
+            throw new IllegalStateException("the categories of a test cannot be read: " + changed);
         }
     }
 

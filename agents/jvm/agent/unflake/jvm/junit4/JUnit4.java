@@ -3,10 +3,13 @@ package unflake.jvm.junit4;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.runner.Description;
 import org.junit.runner.Request;
 import org.junit.runner.RunWith;
@@ -16,10 +19,13 @@ import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 import unflake.jvm.run.TestFramework;
 import unflake.jvm.run.TestModule;
+import unflake.jvm.run.UniqueNames;
 
 /** Runs tests of JUnit 4, and of JUnit 3 through JUnit 4. */
 public final class JUnit4 implements TestFramework {
     private static final String PREFIX = "classic:";
+    /** A method and its class. */
+    private static final Pattern NAME = Pattern.compile("([\\s\\S]*)\\((.*)\\)");
 
     private final TestModule module;
     /** Runners of the listing, not run yet: parameter providers run once for both. */
@@ -65,8 +71,11 @@ public final class JUnit4 implements TestFramework {
                 if (!groups.accepts(test, testClass)) {
                     continue;
                 }
-                String owner = test.getClassName() == null ? testClass.getName() : test.getClassName();
-                String name = test.getMethodName() == null ? test.getDisplayName() : test.getMethodName();
+                // Old versions of JUnit have no methods for the two parts.
+                Matcher parts = NAME.matcher(test.getDisplayName());
+                boolean isMethod = parts.matches();
+                String owner = isMethod ? parts.group(2) : test.getDisplayName();
+                String name = isMethod ? parts.group(1) : test.getDisplayName();
                 listing.add(PREFIX + testClass.getName() + "/" + leaf.getKey(), owner, name);
             }
         }
@@ -105,18 +114,9 @@ public final class JUnit4 implements TestFramework {
         return tests;
     }
 
-    static String unique(String displayName, Map<String, ?> tests) {
-        String name = displayName.replace("\n", "\\n").replace("\r", "\\r");
-        String unique = name;
-        for (int number = 2; tests.containsKey(unique); number++) {
-            unique = name + " #" + number;
-        }
-        return unique;
-    }
-
     private static void addLeaves(Description description, Map<String, Description> tests) {
         if (description.isTest()) {
-            tests.put(unique(description.getDisplayName(), tests), description);
+            tests.put(UniqueNames.unique(description.getDisplayName(), tests), description);
         }
         description.getChildren().forEach(child -> addLeaves(child, tests));
     }
@@ -170,9 +170,10 @@ public final class JUnit4 implements TestFramework {
         if (count == 0) {
             List<String> names = new ArrayList<>();
             tests.subList(0, order.size()).forEach(test -> names.add(nameOf(test)));
-            Runner junit3 = JUnit3.runner(testClass, runner, names, () -> Request.aClass(module.loadClass(testClass)).getRunner());
-            count = junit3 != null ? order.size() : 1;
-            runner = junit3 != null ? junit3 : Request.runner(runner).filterWith(order.get(0)).getRunner();
+            Runner junit3 = JUnit3Suites.runner(testClass, runner, names, () -> Request.aClass(module.loadClass(testClass)).getRunner());
+            boolean isWhole = junit3 == null && startsWith(order, listed.leaves.values());
+            count = junit3 != null ? order.size() : isWhole ? listed.leaves.size() : 1;
+            runner = junit3 != null ? junit3 : isWhole ? runner : only(order.get(0), runner);
         }
         RunNotifier notifier = new RunNotifier();
         JUnit4Listener listener = new JUnit4Listener(testClass, tests.subList(0, count), order, reporter);
@@ -181,5 +182,20 @@ public final class JUnit4 implements TestFramework {
         runner.run(notifier);
         listener.finish();
         return count;
+    }
+
+    /** Whether a class runs from its first test to its last, which every runner can. */
+    private static boolean startsWith(List<Description> order, Collection<Description> all) {
+        return order.size() >= all.size() && order.subList(0, all.size()).equals(new ArrayList<>(all));
+    }
+
+    private static Runner only(Description test, Runner runner) {
+        Request whole = new Request() {
+            @Override
+            public Runner getRunner() {
+                return runner;
+            }
+        };
+        return whole.filterWith(test).getRunner();
     }
 }

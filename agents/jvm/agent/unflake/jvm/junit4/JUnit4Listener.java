@@ -4,6 +4,7 @@ import java.util.List;
 import org.junit.runner.Description;
 import org.junit.runner.notification.Failure;
 import org.junit.runner.notification.RunListener;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 
@@ -13,8 +14,9 @@ final class JUnit4Listener extends RunListener {
     private final List<RequestedTest> tests;
     private final List<Description> order;
     private final ResultReporter reporter;
-    /** Number of tests that have started. */
-    private int started;
+    private final boolean[] isStarted;
+    /** Position of the last test that has started; -1 before the first. */
+    private int last = -1;
     private boolean running;
     private Throwable failure;
     private Throwable assumption;
@@ -25,58 +27,73 @@ final class JUnit4Listener extends RunListener {
         this.tests = tests;
         this.order = order;
         this.reporter = reporter;
+        isStarted = new boolean[tests.size()];
     }
 
     @Override
     public void testStarted(Description test) {
-        if (started < tests.size() && order.get(started).equals(test)) {
-            reporter.start(tests.get(started), testClass);
-            started++;
-            running = true;
-            failure = null;
-            assumption = null;
-        }
+        AgentError.guard(() -> {
+            int next = next(test);
+            if (next >= 0) {
+                start(next);
+                running = true;
+                failure = null;
+                assumption = null;
+            }
+        });
     }
 
     @Override
     public void testFailure(Failure notification) {
-        if (running) {
-            failure = failure == null ? notification.getException() : failure;
-        } else {
-            classFailed(notification.getException());
-        }
+        AgentError.guard(() -> {
+            if (running) {
+                failure = failure == null ? notification.getException() : failure;
+            } else {
+                classFailed(notification.getException());
+            }
+        });
     }
 
-    @Override
+    /** JUnit 4.4 does not declare this method. */
     public void testAssumptionFailure(Failure notification) {
-        if (running) {
-            assumption = notification.getException();
-        } else {
-            while (started < tests.size()) {
-                skip(notification.getMessage());
+        AgentError.guard(() -> {
+            if (running) {
+                assumption = notification.getException();
+            } else {
+                skipRemaining(notification.getMessage());
             }
-        }
+        });
     }
 
     @Override
     public void testIgnored(Description test) {
-        org.junit.Ignore reason = test.getAnnotation(org.junit.Ignore.class);
-        if (!test.isTest()) {
-            while (started < tests.size()) {
-                skip(reason == null ? "" : reason.value());
+        AgentError.guard(() -> {
+            org.junit.Ignore ignore = test.getAnnotation(org.junit.Ignore.class);
+            String reason = ignore == null ? "" : ignore.value();
+            int next = test.isTest() ? next(test) : -1;
+            if (!test.isTest()) {
+                skipRemaining(reason);
+            } else if (next >= 0) {
+                skip(next, reason);
             }
-        } else if (started < tests.size() && order.get(started).equals(test)) {
-            skip(reason == null ? "" : reason.value());
-        }
+        });
     }
 
     @Override
     public void testFinished(Description test) {
-        if (!running) {
-            return;
-        }
-        running = false;
-        RequestedTest finished = tests.get(started - 1);
+        AgentError.guard(() -> {
+            if (running) {
+                running = false;
+                reportResult(tests.get(last));
+                int next = next(null);
+                if (next >= 0) {
+                    reporter.beforeTest(tests.get(next));
+                }
+            }
+        });
+    }
+
+    private void reportResult(RequestedTest finished) {
         if (failure != null) {
             reporter.failed(finished, failure);
         } else if (assumption != null) {
@@ -84,9 +101,22 @@ final class JUnit4Listener extends RunListener {
         } else {
             reporter.passed(finished);
         }
-        if (started < tests.size()) {
-            reporter.beforeTest(tests.get(started));
+    }
+
+    /** The first position of this test, or of any test for null, that has not started; else -1. */
+    private int next(Description test) {
+        for (int index = 0; index < isStarted.length; index++) {
+            if (!isStarted[index] && (test == null || order.get(index).equals(test))) {
+                return index;
+            }
         }
+        return -1;
+    }
+
+    private void start(int index) {
+        isStarted[index] = true;
+        last = index;
+        reporter.start(tests.get(index), testClass);
     }
 
     /**
@@ -95,24 +125,28 @@ final class JUnit4Listener extends RunListener {
      */
     private void classFailed(Throwable thrown) {
         classError = classError == null ? thrown : classError;
-        if (started == tests.size() && started > 0) {
-            reporter.tearDownFailed(tests.get(started - 1), thrown);
+        if (last >= 0 && next(null) < 0) {
+            reporter.tearDownFailed(tests.get(last), thrown);
         }
     }
 
-    private void skip(String reason) {
-        reporter.start(tests.get(started), testClass);
-        reporter.skipped(tests.get(started), reason);
-        started++;
+    private void skip(int index, String reason) {
+        start(index);
+        reporter.skipped(tests.get(index), reason);
+    }
+
+    private void skipRemaining(String reason) {
+        for (int index = next(null); index >= 0; index = next(null)) {
+            skip(index, reason);
+        }
     }
 
     /** The runner has finished. */
     void finish() {
-        while (started < tests.size()) {
+        for (int index = next(null); index >= 0; index = next(null)) {
             Throwable reason = classError != null ? classError : new IllegalStateException("its class was run, but not this test");
-            reporter.start(tests.get(started), testClass);
-            reporter.setUpFailed(tests.get(started), reason);
-            started++;
+            start(index);
+            reporter.setUpFailed(tests.get(index), reason);
         }
     }
 }

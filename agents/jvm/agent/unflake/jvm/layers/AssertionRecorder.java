@@ -3,6 +3,7 @@ package unflake.jvm.layers;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
+import unflake.jvm.protocol.AgentError;
 
 /** Called by the instrumented assertions of libraries when they start, return and throw. */
 public final class AssertionRecorder {
@@ -59,8 +60,8 @@ public final class AssertionRecorder {
                 String[] names = label.substring(label.indexOf(':') + 1).split(",", -1);
                 stack.add(new Evaluation(label, trace, caller < 0 ? 0 : trace.length - caller, file, site, values(arguments, names)));
             }
-        } catch (RuntimeException | LinkageError error) {
-            // Recording must not affect the test.
+        } catch (Throwable error) {
+            throw AgentError.end(error);
         }
     }
 
@@ -71,6 +72,10 @@ public final class AssertionRecorder {
     }
 
     public static void returned(String label) {
+        AgentError.guard(() -> recordReturn(label));
+    }
+
+    private static void recordReturn(String label) {
         List<Evaluation> stack = STACK.get();
         boolean isKnown = false;
         for (Evaluation evaluation : stack) {
@@ -104,8 +109,10 @@ public final class AssertionRecorder {
             boolean mayFail = isOwn && !isInner(stack) && mayFail(last(stack), filter, thrown, trace);
             record(stack, mayFail ? "filtered" : isOwn ? "failed" : "raised");
             return !mayFail;
-        } catch (RuntimeException | LinkageError | StackOverflowError error) {
+        } catch (StackOverflowError error) {
             return true;
+        } catch (Throwable error) {
+            throw AgentError.end(error);
         }
     }
 

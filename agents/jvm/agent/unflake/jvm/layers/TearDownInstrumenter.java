@@ -7,6 +7,7 @@ import java.util.Set;
 import unflake.jvm.bytecode.EntryInstrumenter;
 import unflake.jvm.bytecode.LoaderVisibility;
 import unflake.jvm.bytecode.MethodInfo;
+import unflake.jvm.protocol.AgentError;
 
 /** Instruments tear-down methods, so that windows are recorded before they are closed. */
 public final class TearDownInstrumenter implements ClassFileTransformer {
@@ -45,7 +46,7 @@ public final class TearDownInstrumenter implements ClassFileTransformer {
 
     /** Called by tear-down methods. */
     public static void tearDown(Object target) {
-        LayerRecorder.beforeTearDown();
+        AgentError.guard(LayerRecorder::beforeTearDown);
     }
 
     /** Called by methods with the name of a tear-down method; the superclass decides. */

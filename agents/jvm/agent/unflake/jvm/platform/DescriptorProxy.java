@@ -12,13 +12,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.Future;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
-import org.junit.platform.engine.EngineExecutionListener;
 import org.junit.platform.engine.TestDescriptor;
 import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.support.hierarchical.Node.DynamicTestExecutor;
 import org.junit.platform.engine.support.hierarchical.Node;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.run.RequestedTest;
 
 /**
@@ -69,6 +69,16 @@ final class DescriptorProxy implements InvocationHandler {
 
     @Override
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+        try {
+            return answer(proxy, method, arguments);
+        } catch (ProjectException thrown) {
+            throw thrown.getCause();
+        } catch (Throwable error) {
+            throw AgentError.end(error);
+        }
+    }
+
+    private Object answer(Object proxy, Method method, Object[] arguments) throws ReflectiveOperationException, ProjectException {
         switch (method.getName()) {
             case "equals":
                 return proxy == arguments[0];
@@ -110,17 +120,26 @@ final class DescriptorProxy implements InvocationHandler {
             case "after":
                 return runsSetUp ? forward(method, arguments) : null;
             case "execute":
-                return forward(method, arguments[0], new SelectingExecutor((DynamicTestExecutor) arguments[1]));
+                return forward(method, arguments[0], selecting((DynamicTestExecutor) arguments[1]));
             default:
                 return forward(method, arguments);
         }
     }
 
-    private Object forward(Method method, Object... arguments) throws Throwable {
+    private Object forward(Method method, Object... arguments) throws ReflectiveOperationException, ProjectException {
         try {
             return method.invoke(real, arguments);
         } catch (InvocationTargetException thrown) {
-            throw thrown.getCause();
+            throw new ProjectException(thrown.getCause());
+        }
+    }
+
+    /** What a test, its set-up or an extension throws. */
+    private static final class ProjectException extends Exception {
+        private static final long serialVersionUID = 1;
+
+        ProjectException(Throwable cause) {
+            super(null, cause, false, false);
         }
     }
 
@@ -138,41 +157,39 @@ final class DescriptorProxy implements InvocationHandler {
         return all;
     }
 
-    /** Executes the requested ones of the tests that a template or factory produces. */
-    private final class SelectingExecutor implements DynamicTestExecutor {
-        private final DynamicTestExecutor executor;
-
-        SelectingExecutor(DynamicTestExecutor executor) {
-            this.executor = executor;
-        }
-
-        @Override
-        public void execute(TestDescriptor test) {
-            if (isRequested(test)) {
-                executor.execute(test);
+    /**
+     * Executes the requested ones of the tests that a template or factory produces. The interface
+     * has more methods in newer versions.
+     */
+    private DynamicTestExecutor selecting(DynamicTestExecutor executor) {
+        Class<?>[] types = {DynamicTestExecutor.class};
+        return (DynamicTestExecutor) Proxy.newProxyInstance(DescriptorProxy.class.getClassLoader(), types, (proxy, method, arguments) -> {
+            try {
+                return select(executor, method, arguments);
+            } catch (InvocationTargetException thrown) {
+                throw thrown.getCause();
+            } catch (Throwable error) {
+                throw AgentError.end(error);
             }
-        }
+        });
+    }
 
-        @Override
-        public Future<?> execute(TestDescriptor test, EngineExecutionListener listener) {
-            return isRequested(test) ? executor.execute(test, listener) : java.util.concurrent.CompletableFuture.completedFuture(null);
+    private Object select(DynamicTestExecutor executor, Method method, Object[] arguments) throws ReflectiveOperationException {
+        if (method.getName().equals("execute") && !isRequested((TestDescriptor) arguments[0])) {
+            return method.getReturnType() == void.class ? null : CompletableFuture.completedFuture(null);
         }
+        return method.invoke(executor, arguments);
+    }
 
-        @Override
-        public void awaitFinished() throws InterruptedException {
-            executor.awaitFinished();
+    private boolean isRequested(TestDescriptor test) {
+        if (resolved != null) {
+            resolved.add(test);
+            return false;
         }
-
-        private boolean isRequested(TestDescriptor test) {
-            if (resolved != null) {
-                resolved.add(test);
-                return false;
-            }
-            RequestedTest invocation = invocations.get(test.getUniqueId().toString());
-            if (invocation != null) {
-                beforeTest.accept(invocation);
-            }
-            return invocations.isEmpty() || invocation != null;
+        RequestedTest invocation = invocations.get(test.getUniqueId().toString());
+        if (invocation != null) {
+            beforeTest.accept(invocation);
         }
+        return invocations.isEmpty() || invocation != null;
     }
 }

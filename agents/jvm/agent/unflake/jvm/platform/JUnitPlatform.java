@@ -98,7 +98,7 @@ public final class JUnitPlatform implements TestFramework {
         List<RequestedTest> templates = new ArrayList<>();
         engine.leaves((parents, leaf) -> {
             all.put(leaf.getUniqueId().toString(), Collections.singletonList(leaf));
-            if (leaf.getUniqueId().getLastSegment().getType().equals(ReorderingEngine.TEMPLATE)) {
+            if (ReorderingEngine.lastSegment(leaf.getUniqueId()).getType().equals(ReorderingEngine.TEMPLATE)) {
                 templates.add(new RequestedTest(templates.size(), leaf.getUniqueId().toString()));
             }
         });

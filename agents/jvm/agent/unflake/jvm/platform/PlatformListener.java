@@ -6,6 +6,7 @@ import org.junit.platform.engine.TestExecutionResult.Status;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.launcher.TestExecutionListener;
 import org.junit.platform.launcher.TestIdentifier;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 
@@ -26,6 +27,10 @@ final class PlatformListener implements TestExecutionListener {
 
     @Override
     public void executionStarted(TestIdentifier test) {
+        AgentError.guard(() -> onStarted(test));
+    }
+
+    private void onStarted(TestIdentifier test) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         if (proxy != null) {
             current = proxy;
@@ -42,6 +47,10 @@ final class PlatformListener implements TestExecutionListener {
 
     @Override
     public void executionSkipped(TestIdentifier test, String reason) {
+        AgentError.guard(() -> onSkipped(test, reason));
+    }
+
+    private void onSkipped(TestIdentifier test, String reason) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         if (proxy != null) {
             proxy.requestedTests().forEach(skipped -> skip(skipped, proxy, reason));
@@ -52,6 +61,10 @@ final class PlatformListener implements TestExecutionListener {
 
     @Override
     public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+        AgentError.guard(() -> onFinished(test, result));
+    }
+
+    private void onFinished(TestIdentifier test, TestExecutionResult result) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         Throwable thrown = result.getThrowable().orElse(null);
         if (proxy == null) {

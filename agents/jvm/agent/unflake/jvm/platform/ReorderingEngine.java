@@ -12,6 +12,7 @@ import org.junit.platform.engine.TestDescriptor;
 import org.junit.platform.engine.TestEngine;
 import org.junit.platform.engine.UniqueId;
 import org.junit.platform.engine.support.hierarchical.Node;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.run.RequestedTest;
 
 /**
@@ -24,6 +25,8 @@ final class ReorderingEngine implements TestEngine {
 
     final TestEngine engine;
     private TestDescriptor root;
+    /** Whether the engine has executed the descriptors: it may have released what they need. */
+    private boolean isExecuted;
     private List<TestDescriptor> discovered;
     /** The tests to run, or the templates whose arguments are to be resolved. */
     private List<RequestedTest> tests;
@@ -66,21 +69,27 @@ final class ReorderingEngine implements TestEngine {
 
     @Override
     public TestDescriptor discover(EngineDiscoveryRequest request, UniqueId id) {
-        if (root == null) {
+        if (root == null || isExecuted) {
+            isExecuted = false;
             root = engine.discover(request, UniqueId.forEngine(engine.getId()));
             discovered = new ArrayList<>(root.getChildren());
         }
+        AgentError.guard(this::replaceTree);
+        return root;
+    }
+
+    private void replaceTree() {
         new ArrayList<>(root.getChildren()).forEach(root::removeChild);
         // The real descriptors still find their parents.
         discovered.forEach(child -> child.setParent(root));
         if (tests != null) {
             buildTree();
         }
-        return root;
     }
 
     @Override
     public void execute(ExecutionRequest request) {
+        isExecuted = true;
         engine.execute(request);
     }
 
@@ -111,8 +120,8 @@ final class ReorderingEngine implements TestEngine {
         List<DescriptorProxy> open = new ArrayList<>();
         for (RequestedTest test : tests) {
             UniqueId id = UniqueId.parse(test.key);
-            boolean isInvocation = id.getLastSegment().getType().equals(INVOCATION);
-            List<TestDescriptor> path = paths.get((isInvocation ? id.removeLastSegment() : id).toString());
+            boolean isInvocation = lastSegment(id).getType().equals(INVOCATION);
+            List<TestDescriptor> path = paths.get((isInvocation ? parent(id) : id).toString());
             if (path == null) {
                 continue;
             }
@@ -151,8 +160,21 @@ final class ReorderingEngine implements TestEngine {
         return last >= 0 && ordinal(test.key) > last;
     }
 
+    static UniqueId.Segment lastSegment(UniqueId id) {
+        return id.getSegments().get(id.getSegments().size() - 1);
+    }
+
+    private static UniqueId parent(UniqueId id) {
+        List<UniqueId.Segment> segments = id.getSegments();
+        UniqueId parent = UniqueId.root(segments.get(0).getType(), segments.get(0).getValue());
+        for (UniqueId.Segment segment : segments.subList(1, segments.size() - 1)) {
+            parent = parent.append(segment.getType(), segment.getValue());
+        }
+        return parent;
+    }
+
     private static int ordinal(String key) {
-        return Integer.parseInt(UniqueId.parse(key).getLastSegment().getValue().substring(1));
+        return Integer.parseInt(lastSegment(UniqueId.parse(key)).getValue().substring(1));
     }
 
     private DescriptorProxy newProxy(List<DescriptorProxy> open, TestDescriptor real) {

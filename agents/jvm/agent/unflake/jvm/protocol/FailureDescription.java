@@ -30,7 +30,7 @@ public final class FailureDescription {
         StringWriter text = new StringWriter();
         try {
             thrown.printStackTrace(new PrintWriter(text, true));
-        } catch (RuntimeException broken) {
+        } catch (RuntimeException | LinkageError broken) {
             return thrown.getClass().getName();
         }
         String[] lines = text.toString().split("\\R");
@@ -57,15 +57,24 @@ public final class FailureDescription {
     private static Object messageOf(Throwable thrown) {
         try {
             return thrown.getMessage() == null ? thrown.getClass().getSimpleName() : thrown.getMessage();
-        } catch (RuntimeException broken) {
+        } catch (RuntimeException | LinkageError broken) {
             return thrown.getClass().getSimpleName();
+        }
+    }
+
+    /** Exceptions of projects may override all methods that describe them. */
+    private static StackTraceElement[] framesOf(Throwable thrown) {
+        try {
+            return thrown.getStackTrace();
+        } catch (RuntimeException | LinkageError broken) {
+            return new StackTraceElement[0];
         }
     }
 
     /** The innermost line of the test class, or else of any code that is not a runner's. */
     private static StackTraceElement location(Throwable thrown, String testClass) {
         StackTraceElement fallback = null;
-        for (StackTraceElement frame : thrown.getStackTrace()) {
+        for (StackTraceElement frame : framesOf(thrown)) {
             boolean isOwn = frame.getClassName().equals(testClass) || frame.getClassName().startsWith(testClass + "$");
             if (frame.getFileName() != null && isOwn) {
                 return frame;

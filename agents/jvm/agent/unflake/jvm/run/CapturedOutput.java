@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.Charset;
+import unflake.jvm.protocol.AgentError;
 
 /** What tests print, bounded: the first and the last 16 KiB. */
 public final class CapturedOutput {
@@ -27,16 +28,16 @@ public final class CapturedOutput {
         private long overflow;
 
         @Override
-        public synchronized void write(int value) {
-            if (start.size() < LIMIT) {
-                start.write(value);
-            } else {
-                end[(int) (overflow++ % LIMIT)] = (byte) value;
-            }
+        public void write(int value) {
+            write(new byte[] {(byte) value}, 0, 1);
         }
 
         @Override
-        public synchronized void write(byte[] bytes, int from, int length) {
+        public void write(byte[] bytes, int from, int length) {
+            AgentError.guard(() -> add(bytes, from, length));
+        }
+
+        private synchronized void add(byte[] bytes, int from, int length) {
             int fitting = Math.min(length, LIMIT - start.size());
             start.write(bytes, from, fitting);
             for (int index = fitting; index < length; index++) {

@@ -1,5 +1,6 @@
 package unflake.jvm.trace;
 
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.util.ValueFormatter;
 
 /** Called by instrumented project classes at each line and for each value. */
@@ -10,13 +11,21 @@ public final class TraceProbe {
     private static final ThreadLocal<ThreadTrace> TRACES = new InheritableThreadLocal<ThreadTrace>() {
         @Override
         protected ThreadTrace initialValue() {
-            return new ThreadTrace(LineTracer.trace, null, 0);
+            try {
+                return new ThreadTrace(LineTracer.trace, null, 0);
+            } catch (Throwable error) {
+                throw AgentError.end(error);
+            }
         }
 
         /** Called on the parent thread while it creates the child. */
         @Override
         protected ThreadTrace childValue(ThreadTrace parent) {
-            return parent.child();
+            try {
+                return parent.child();
+            } catch (Throwable error) {
+                throw AgentError.end(error);
+            }
         }
     };
 
@@ -36,37 +45,53 @@ public final class TraceProbe {
     }
 
     public static void line(int place) {
-        current().recordPlace(place);
+        try {
+            current().recordPlace(place);
+        } catch (Throwable error) {
+            throw AgentError.end(error);
+        }
     }
 
     public static void value(boolean value, int name) {
-        current().recordValue(String.valueOf(value), name);
+        record(String.valueOf(value), name);
     }
 
     public static void value(char value, int name) {
-        current().recordValue(ValueFormatter.format(value), name);
+        record(ValueFormatter.format(value), name);
     }
 
     public static void value(int value, int name) {
-        current().recordValue(Integer.toString(value), name);
+        record(Integer.toString(value), name);
     }
 
     public static void value(long value, int name) {
-        current().recordValue(Long.toString(value), name);
+        record(Long.toString(value), name);
     }
 
     public static void value(float value, int name) {
-        current().recordValue(Float.toString(value), name);
+        record(Float.toString(value), name);
     }
 
     public static void value(double value, int name) {
-        current().recordValue(Double.toString(value), name);
+        record(Double.toString(value), name);
     }
 
     public static void value(Object value, int name) {
-        ThreadTrace trace = current();
-        if (trace.acceptsValues()) {
-            trace.recordValue(ValueFormatter.format(value), name);
+        try {
+            ThreadTrace trace = current();
+            if (trace.acceptsValues()) {
+                trace.recordValue(ValueFormatter.format(value), name);
+            }
+        } catch (Throwable error) {
+            throw AgentError.end(error);
+        }
+    }
+
+    private static void record(String value, int name) {
+        try {
+            current().recordValue(value, name);
+        } catch (Throwable error) {
+            throw AgentError.end(error);
         }
     }
 }

@@ -13,10 +13,11 @@ import junit.framework.TestCase;
 import junit.framework.TestSuite;
 import org.junit.internal.runners.JUnit38ClassRunner;
 import org.junit.runner.Runner;
+import unflake.jvm.run.UniqueNames;
 
 /** Orders tests of JUnit 3, which has no class-level set-up, by a new suite. */
-final class JUnit3 {
-    private JUnit3() {
+final class JUnit3Suites {
+    private JUnit3Suites() {
     }
 
     /**
@@ -63,7 +64,7 @@ final class JUnit3 {
             }
         } else if (test instanceof TestCase) {
             String name = ((TestCase) test).getName() + "(" + test.getClass().getName() + ")";
-            tests.put(JUnit4.unique(name, tests), test);
+            tests.put(UniqueNames.unique(name, tests), test);
         }
     }
 }
