@@ -52,6 +52,7 @@ pub fn drive(options: &[String], command: &[String]) -> ExitCode {
         eprintln!("a driver is started by unflake only");
         return ExitCode::from(2);
     };
+    driver::agent_error::record_panics(env.run_dir.clone(), env.environment);
     driver::orders::run(runner, &driver, command, &options, env)
 }
 

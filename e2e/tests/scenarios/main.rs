@@ -13,6 +13,7 @@ mod diagnostics;
 mod entry;
 mod factors;
 mod history;
+mod hostile;
 mod hostile_files;
 mod interruption;
 mod jvm;

@@ -22,7 +22,7 @@ from .fork_preparation import (
     warm_up_tracebacks,
 )
 from .forks import Forker
-from .guard import AgentGuard
+from .guard import AgentGuard, is_of_agent
 from .items import ItemPool, list_tests, node_path
 from .reports import FailureDetails, Truncator, all_passed, is_shared_teardown, outcome_of
 from .stack_dumps import StackDumps, stack_signal
@@ -238,9 +238,9 @@ class Agent:
         except KeyboardInterrupt as interrupt:
             self._stop = interrupt
             self._tear_down()
-        except BaseException:
+        except BaseException as error:
             if not self._in_runner:
-                self._guard.fail()
+                self._guard.fail(error)
             if self._writes_reports:
                 raise
             # Past pytest, which would write its reports now.
@@ -472,6 +472,8 @@ class Agent:
         if when is None or call.excinfo is None:
             return
         with self._guard:
+            if is_of_agent(call.excinfo.value, call.excinfo.tb):
+                self._guard.fail(call.excinfo.value)
             self._exception_names[when] = call.excinfo.typename
             if when == "setup":
                 self._setup_error = call.excinfo.value

@@ -1,5 +1,6 @@
 //! The driver: an agent outside of the runner that starts the tests as processes of its own.
 
+pub(crate) mod agent_error;
 pub(crate) mod assertion_filter;
 pub(crate) mod build_cache;
 pub(crate) mod connection;

@@ -14,6 +14,7 @@ use nix::unistd::{ForkResult, Pid, fork, setpgid};
 use tracing::debug;
 use unflake_protocol::{AgentMessage, Death, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
 
+use crate::driver::agent_error;
 use crate::driver::connection::Connection;
 use crate::driver::driver_env::DriverEnv;
 use crate::driver::list_context::ListContext;
@@ -224,6 +225,7 @@ impl ListedDriver {
                 let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
                 self.copies.clear();
                 let parent = std::mem::replace(&mut self.environment, environment);
+                agent_error::enter_environment(environment);
                 match Connection::open(&self.env.socket) {
                     Ok(connection) => self.connection = connection,
                     Err(_) => std::process::exit(3),
