@@ -6,7 +6,7 @@ use maud::{Markup, display, html};
 use unflake_model::{FactorTrial, Influence};
 
 use crate::html::markup::{footer, standalone};
-use crate::terminal::factors::{ExperimentReport, capital, interval, rest, time};
+use crate::terminal::factors::{ExperimentReport, by_reason, capital, interval, rest, time};
 use crate::text::confidence::p_value;
 use crate::text::format;
 use crate::text::sanitize::one_line;
@@ -40,8 +40,14 @@ pub fn factors_page(report: &ExperimentReport, out: &mut dyn Write) -> io::Resul
             section {
                 h2 { "Not tried" }
                 ul {
-                    @for untried in &whole.untried {
-                        li { code { (one_line(&untried.name)) } ": " (one_line(&untried.why)) }
+                    @for (why, names) in by_reason(&whole.untried) {
+                        li {
+                            @for (at, name) in names.iter().enumerate() {
+                                @if at > 0 { ", " }
+                                code { (one_line(name)) }
+                            }
+                            ": " (one_line(why))
+                        }
                     }
                 }
             }
@@ -72,7 +78,7 @@ fn facts(report: &ExperimentReport, runs: u32) -> Markup {
                 @if let Some(threshold) = &influence.threshold { (fact("Threshold", &threshold.words)) }
                 (fact("Failure rate", &rates(influence)))
                 (fact("Confidence", influence.confidence.word()))
-                (fact("Chance", &p_value(influence.p_value)))
+                (fact("p-value", &p_value(influence.p_value)))
                 (command("Reproduce", finding.command()))
             }
             (command("Fails most with", report.fails_by))

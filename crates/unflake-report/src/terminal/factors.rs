@@ -111,7 +111,8 @@ pub(crate) fn rest(report: &ExperimentReport) -> Option<String> {
 }
 
 /// What could not be tried, by reason.
-fn untried(all: &[UntriedFactor]) -> Vec<String> {
+/// The reasons, each with the factors that were not tried for it.
+pub(crate) fn by_reason(all: &[UntriedFactor]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for UntriedFactor { name, why } in all {
         match reasons.iter_mut().find(|(known, _)| known == why) {
@@ -119,6 +120,10 @@ fn untried(all: &[UntriedFactor]) -> Vec<String> {
             None => reasons.push((why, vec![name])),
         }
     }
+    reasons
+}
+
+fn untried(all: &[UntriedFactor]) -> Vec<String> {
     let line = |(why, names): (&str, Vec<&str>)| {
         let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -127,7 +132,7 @@ fn untried(all: &[UntriedFactor]) -> Vec<String> {
         let named = names[..names.len().min(NAMED)].join(", ");
         format!("{}{more}: {}", one_line(&named), one_line(why))
     };
-    reasons.into_iter().map(line).collect()
+    by_reason(all).into_iter().map(line).collect()
 }
 
 fn table(page: &mut TermWriter, plan: &[FactorTrial]) -> io::Result<()> {

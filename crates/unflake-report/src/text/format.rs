@@ -59,9 +59,11 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// With a capital letter and a full stop.
+/// With a capital letter, unless it begins with a path or a name, and a full stop.
 pub(crate) fn sentence(text: &str) -> String {
-    format!("{}.", capital(text.trim_end_matches('.')))
+    let text = text.trim_end_matches('.');
+    let is_name = text.split(' ').next().is_some_and(|word| word.contains(['/', '.', ':', '_']));
+    if is_name { format!("{text}.") } else { format!("{}.", capital(text)) }
 }
 
 pub(crate) fn capital(text: &str) -> String {

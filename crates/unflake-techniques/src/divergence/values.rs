@@ -281,14 +281,15 @@ fn examples(samples: &[&FeatureSample]) -> Vec<String> {
     }
 }
 
-/// Limits a number to the decimals that people read.
+/// Limits a number to the decimals that people read: four, and for small ones four digits.
 fn short(text: &str) -> String {
-    match text.parse::<f64>() {
-        Ok(number) if number.abs() >= 0.01 && text.split('.').nth(1).is_some_and(|digits| digits.len() > 4) => {
-            format!("{number:.4}")
-        }
-        _ => text.to_owned(),
-    }
+    let Ok(number) = text.parse::<f64>() else { return text.to_owned() };
+    let decimals = match number.abs() {
+        small if small > 1e-6 && small < 0.1 => 3 - small.log10().floor() as i32,
+        _ => 4,
+    } as usize;
+    let is_long = text.split('.').nth(1).is_some_and(|digits| digits.len() > decimals && !digits.contains('e'));
+    if is_long { format!("{number:.decimals$}") } else { text.to_owned() }
 }
 
 /// What is true in failing runs, such as `jitter ≥ 0.93`, or `current is 0` where all have one value.

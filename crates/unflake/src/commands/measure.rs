@@ -97,17 +97,17 @@ fn create(path: &Path) -> io::Result<BufWriter<File>> {
 fn notes(record: &Gathered, wanted: u32, made: u32) -> Vec<String> {
     let mut notes = Vec::new();
     if made < wanted && made > 0 {
-        notes.push(format!("{made} of {wanted} runs were made: the time was over (--for)"));
+        notes.push(format!("budget exhausted after {made} of {wanted} runs (--for)"));
     }
     if record.attempts.iter().any(|attempt| attempt.origin == Isolation::Fork) {
-        let what = "runs are copies of one process: what is drawn while it loads, such as the order of sets, is the same in all of them";
-        notes.push(format!("{what} (--fresh-by process starts each anew)"));
+        let what = "runs are forks of one process: values drawn while loading, such as the hash seed, are equal in all";
+        notes.push(format!("{what} (--fresh-by process starts a new process for each run)"));
     }
     notes
 }
 
 fn conclude(record: &Gathered, runs: u32) -> Conclusion {
-    if let Some(conclusion) = inconclusive(record, "you stopped it; this is what was seen until then") {
+    if let Some(conclusion) = inconclusive(record, "interrupted; the results are incomplete") {
         return conclusion;
     }
     if runs < 2 {

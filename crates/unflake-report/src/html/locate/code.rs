@@ -13,7 +13,7 @@ const VALUE: usize = 40;
 
 /// The marks: sign, name and meaning.
 const LEGEND: [(&str, &str, &str); 4] = [
-    ("▸", "start", "it starts here"),
+    ("▸", "start", "most likely location of the root cause"),
     ("=", "both", "failing and passing runs"),
     ("✗", "failing", "failing runs, after the divergence"),
     ("✓", "passing", "passing runs, after the divergence"),

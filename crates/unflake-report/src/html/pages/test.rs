@@ -6,8 +6,8 @@ use unflake_model::{Outcome, Reproduction, Timestamp};
 
 use super::layout::{PageLayout, bounded, first_line, full_name, link, name};
 use super::{TestEntry, draw};
-use crate::ScoreState;
 use crate::text::format;
+use crate::{NextAction, ScoreState};
 
 const STRIP: usize = 60;
 const LINES: usize = 40;
@@ -155,7 +155,10 @@ impl TestPage {
             return Markup::default();
         }
         html! {
-            @if let Some(next) = &self.concern.next { p.first { (draw::next_step(next)) } }
+            // A diagnosis is among the findings.
+            @if let Some(next @ NextAction::Command { .. }) = &self.concern.next {
+                p.first { (draw::next_step(next)) }
+            }
             @if layout.may_write && self.concern.quarantined_until.is_none() {
                 (super::quarantine::form("Quarantine its failure", &score.test, &score.owner))
             }

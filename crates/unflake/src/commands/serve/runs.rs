@@ -137,7 +137,7 @@ fn ours_facts(run: &Run) -> Vec<(&'static str, String)> {
         ("unflake", run.facts.version.clone()),
     ];
     if let Some((listed, deselected)) = run.listed {
-        facts.insert(0, ("Listed", format!("{listed} tests, {deselected} left out by the command")));
+        facts.insert(0, ("Listed", format!("{listed} tests, {deselected} deselected")));
     }
     facts
 }
