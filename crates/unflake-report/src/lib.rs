@@ -42,6 +42,7 @@ pub use terminal::import::ImportReport;
 pub use terminal::locate::{LocateReport, locate};
 pub use terminal::measure::measure;
 pub use terminal::order_and_nio::order_and_nio;
+pub use terminal::paragraphs::paragraphs;
 pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
 pub use terminal::progress::Progress;
 pub use terminal::quarantine::{quarantine, recent_outcomes};

@@ -188,14 +188,14 @@ fn doctor_lists_the_environment() {
     };
     let result = sandbox.unflake(["doctor", "--", "python", "-m", "pytest"]).finish().expect_exit(0);
     assert_snapshot!(clean(&result.stdout), @r"
-    ✓ machine   Linux, [N] cores; whatever tests leave running is ended afterwards
-    – git       git version [VERSION], but this is no repository: attempts are kept without revision
-    ✓ history   none yet; it will be kept in [PLACE]/project/.unflake
+    ✓ machine   Linux, [N] cores; processes that tests leave running are ended
+    – git       git version [VERSION], not a repository: attempts are recorded without a revision
+    ✓ history   none yet; the first run creates it in [PLACE]/project/.unflake
     ✓ command   python -m pytest (command line)
-    ✓ runner    pytest [VERSION] on CPython [VERSION], agent inside
+    ✓ runner    pytest [VERSION] on CPython [VERSION], agent injected
     ✓ traces    lines by [WAY]
     ✓ tests     3 collected
-    ✓ fresh     by fork of a collected process: milliseconds each
+    ✓ isolation forks of a collected process, milliseconds each
     ");
     assert_eq!(sandbox.unflake(["doctor", "--", "true"]).finish().code, 4);
     assert_eq!(sandbox.unflake(["doctor", "--", "pytest", "-k", "nothing"]).finish().code, 5);

@@ -9,6 +9,7 @@ pub(crate) mod import;
 pub(crate) mod locate;
 pub(crate) mod measure;
 pub(crate) mod order_and_nio;
+pub(crate) mod paragraphs;
 pub(crate) mod prepare;
 pub(crate) mod progress;
 pub(crate) mod quarantine;

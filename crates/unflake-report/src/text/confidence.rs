@@ -22,7 +22,7 @@ pub(crate) fn p_value(chance: f64) -> String {
     match chance {
         chance if chance < 1e-6 => "p < 1e-6".to_owned(),
         chance if chance < 0.001 => "p < 0.001".to_owned(),
-        chance if chance < 0.01 => format!("p = {chance:.3}"),
+        chance if chance < 0.1 => format!("p = {chance:.3}"),
         chance if chance < 1.0 => format!("p = {chance:.2}"),
         _ => "p = 1".to_owned(),
     }
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn p_values_are_rounded() {
         let texts = [0.0, 2e-6, 0.000_9, 0.004, 0.049, 0.2, 1.0, f64::NAN].map(p_value);
-        let expected = ["p < 1e-6", "p < 0.001", "p < 0.001", "p = 0.004", "p = 0.05", "p = 0.20", "p = 1", "p = 1"];
+        let expected = ["p < 1e-6", "p < 0.001", "p < 0.001", "p = 0.004", "p = 0.049", "p = 0.20", "p = 1", "p = 1"];
         assert_eq!(texts, expected);
     }
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use unflake_report::paragraphs;
 use unflake_runners::{Demo, SetUpStep};
 
 use crate::args::ColorChoice;
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandErr
     let demo = unflake_runners::demo().ok_or_else(|| CommandError::usage("no runner has a sample project"))?;
     lay_out(demo, directory)?;
     let mut out = io::stdout();
-    let _ = writeln!(out, "{}", demo.introduction);
+    let style = context.style();
+    let _ = paragraphs(demo.introduction, &style, &mut out);
     demo.set_up.iter().try_for_each(|step| set_up(step, directory, &args.program))?;
     let _ = writeln!(out, "\n$ unflake run -- {}", demo.command.join(" "));
     let _ = out.flush();
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &DemoArgs, context: &Context) -> Result<Exit, CommandErr
             return Err(CommandError::runner(what).hint("`unflake demo --keep DIR` leaves the project to look at"));
         }
     }
-    let _ = writeln!(out, "{}", demo.afterword);
+    let _ = paragraphs(demo.afterword, &style, &mut out);
     if let Some(kept) = &args.keep {
         let _ = writeln!(out, "  The project is in {}.", kept.display());
     }
