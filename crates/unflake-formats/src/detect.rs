@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::utf16::utf8;
+
 /// A format for test results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -20,6 +22,7 @@ pub enum Format {
 impl Format {
     /// Detects the format; a few thousand bytes are enough.
     pub fn guess(head: &[u8]) -> Option<Self> {
+        let head = &*utf8(head);
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let has = |word: &str| memchr::memmem::find(head, word.as_bytes()).is_some();
         match head.first()? {
@@ -54,6 +57,8 @@ mod tests {
         assert_eq!(guess("{\"results\": {\"tool\""), Some(Format::Ctrf));
         assert_eq!(guess("{\"pytest_version\": \"8\", \"$report_type\": \"SessionStart\"}"), Some(Format::ReportLog));
         assert_eq!(guess("{\"type\":\"suite\",\"event\":\"started\"}"), Some(Format::LibtestJson));
+        let utf16: Vec<u8> = "<testsuite/>".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(Format::guess(&utf16), Some(Format::JUnit));
         assert_eq!(guess("<html>"), None);
         assert_eq!(guess("{}"), None);
         assert_eq!(guess("  "), None);

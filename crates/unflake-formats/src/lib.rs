@@ -15,6 +15,7 @@ mod libtest_json;
 mod pytest_reportlog;
 mod test_id;
 mod timestamp;
+mod utf16;
 
 use std::io::{BufReader, Read};
 use std::ops::ControlFlow;
@@ -24,6 +25,7 @@ use unflake_model::{Failure, Outcome, Timestamp};
 pub use bounded_text::lossless;
 pub use detect::Format;
 pub use junit::reader::{JunitError, JunitEvent, JunitListener, OUTSIDE, Reported, read as read_junit};
+pub use utf16::utf8;
 
 /// What a report contains about one test.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +57,7 @@ pub type TestSink<'a> = dyn FnMut(ReportedTest) -> ControlFlow<()> + 'a;
 /// Reads results in the given format, or returns why they are invalid. The sink has received
 /// everything before an error.
 pub fn read(format: Format, source: impl Read, sink: &mut TestSink) -> Result<(), String> {
-    let source = BufReader::with_capacity(256 << 10, source);
+    let source = utf16::decoded(BufReader::with_capacity(256 << 10, source)).map_err(|error| error.to_string())?;
     match format {
         Format::JUnit => junit::attempts::read(source, sink),
         Format::Ctrf => ctrf::read(source, sink),

@@ -30,6 +30,35 @@ fn long(begin: &'static str, letter: u8, end: &'static str) -> impl Read {
     begin.as_bytes().chain(io::repeat(letter).take(40 << 20)).chain(end.as_bytes())
 }
 
+/// Each test as `id outcome`.
+fn outcomes(source: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let ended = read(Format::JUnit, source, &mut |case| {
+        let attempts: Vec<_> = case.attempts.iter().map(|one| one.outcome.word()).collect();
+        found.push(format!("{} {}", case.id, attempts.join(" ")));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ended, Ok(()));
+    found
+}
+
+#[test]
+fn tests_within_tests_are_tests() {
+    let report = "<testsuite><testcase name='a'><testcase name='b'><failure>x</failure></testcase>\
+                  <testcase name='c'/></testcase><testcase name='d'/></testsuite>";
+    assert_eq!(outcomes(report.as_bytes()), ["b failed", "c passed", "a passed", "d passed"]);
+}
+
+#[test]
+fn utf_16_is_read() {
+    let report = "<?xml version='1.0' encoding='UTF-16'?><testsuite><testcase name='größe 𝄞'/></testsuite>";
+    let bytes: Vec<u8> = report.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [bytes.clone(), [b"\xff\xfe".to_vec(), bytes].concat(), report.as_bytes().to_vec()] {
+        assert_eq!(Format::guess(&bytes), Some(Format::JUnit));
+        assert_eq!(outcomes(&bytes), ["größe 𝄞 passed"]);
+    }
+}
+
 #[test]
 fn endless_texts_are_cut() {
     for (begin, end) in [

@@ -12,6 +12,9 @@ use crate::read::limit_param;
 use crate::write::{INSERT_TEST, Writer};
 use crate::{Report, ReportFacts, ReportId, ReportedExecution, Store, StoreError};
 
+/// Ids of tests in memory while reports are imported; beyond it they are looked up again.
+const MOST_KEPT_IDS: usize = 200_000;
+
 impl Store {
     /// Returns the report with this key, and creates it if it does not exist. Executions that an
     /// existing report contains need not be recorded again.
@@ -124,6 +127,9 @@ impl Writer<'_> {
     /// Creates the tests of all executions. A location from a report is used only if no runner has
     /// given one: runners are more precise.
     fn create_tests(&mut self, executions: &[ReportedExecution]) -> Result<()> {
+        if self.ids.tests.len() > MOST_KEPT_IDS {
+            self.ids.tests.clear();
+        }
         let mut unknown: Vec<&ReportedExecution> = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
         for execution in executions {

@@ -111,7 +111,8 @@ struct JunitReader<'a> {
     reported: usize,
     open: Vec<OpenElement>,
     suites: Vec<OpenSuite>,
-    test: Option<Reported>,
+    /// Tests whose end has not been read. Some writers nest them: steps, subtests.
+    tests: Vec<Reported>,
     /// Text of the current element, where it is needed.
     text: String,
     has_root: bool,
@@ -128,7 +129,7 @@ pub fn read(source: impl BufRead, listener: &mut dyn JunitListener) -> Result<()
         reported: 0,
         open: Vec::new(),
         suites: Vec::new(),
-        test: None,
+        tests: Vec::new(),
         text: String::new(),
         has_root: false,
     };
@@ -182,8 +183,8 @@ impl JunitReader<'_> {
                 self.begin_suite(Attributes::of(start));
                 OpenElement::Suite
             }
-            b"testcase" if self.test.is_none() => {
-                self.test = Some(self.test_of(Attributes::of(start)));
+            b"testcase" => {
+                self.tests.push(self.test_of(Attributes::of(start)));
                 OpenElement::Test
             }
             b"failure" | b"error" if in_either => OpenElement::Failure(failure_of(start, name.as_ref() == b"error")),
@@ -247,19 +248,19 @@ impl JunitReader<'_> {
         match self.open.pop() {
             Some(OpenElement::Failure(failure)) => {
                 let failure = failure.with(&text);
-                match (&mut self.test, self.suites.last_mut()) {
+                match (self.tests.last_mut(), self.suites.last_mut()) {
                     (Some(test), _) => test.add_failure(failure),
                     (None, Some(suite)) => suite.failure = suite.failure.take().or(Some(failure)),
                     (None, None) => {}
                 }
             }
             Some(OpenElement::FlakyFailure(failure)) => {
-                if let Some(test) = self.test.as_mut().filter(|test| test.excused.len() < MAX_RERUNS) {
+                if let Some(test) = self.tests.last_mut().filter(|test| test.excused.len() < MAX_RERUNS) {
                     test.excused.push(failure.with(&text));
                 }
             }
             Some(OpenElement::RerunFailure(failure)) => {
-                if let Some(test) = self.test.as_mut().filter(|test| test.rerun_failures.len() < MAX_RERUNS) {
+                if let Some(test) = self.tests.last_mut().filter(|test| test.rerun_failures.len() < MAX_RERUNS) {
                     test.rerun_failures.push(failure.with(&text));
                 }
             }
@@ -272,14 +273,14 @@ impl JunitReader<'_> {
             }
             Some(OpenElement::Skipped(reason)) => {
                 let message = if reason.message.trim().is_empty() { text.trim() } else { reason.message.trim() };
-                if let Some(test) = self.test.as_mut().filter(|test| !matches!(test.result, JunitEvent::Failed(_))) {
+                if let Some(test) = self.tests.last_mut().filter(|test| !matches!(test.result, JunitEvent::Failed(_))) {
                     test.result = JunitEvent::Skipped(JunitError { message: message.to_owned(), ..reason });
                 }
             }
             Some(OpenElement::Stdout) => self.printed(&text, ""),
             Some(OpenElement::Stderr) => self.printed("", &text),
             Some(OpenElement::Test) => {
-                if let Some(test) = self.test.take() {
+                if let Some(test) = self.tests.pop() {
                     return self.report(test);
                 }
             }
@@ -298,7 +299,7 @@ impl JunitReader<'_> {
     }
 
     fn printed(&mut self, stdout: &str, stderr: &str) {
-        let (out, err) = match (&mut self.test, self.suites.last_mut()) {
+        let (out, err) = match (self.tests.last_mut(), self.suites.last_mut()) {
             (Some(test), _) => (&mut test.stdout, &mut test.stderr),
             (None, Some(suite)) => (&mut suite.stdout, &mut suite.stderr),
             (None, None) => return,

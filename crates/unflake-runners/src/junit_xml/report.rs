@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use unflake_formats::{JunitListener, read_junit};
+use unflake_formats::{JunitListener, read_junit, utf8};
 
 use crate::process::bounded_text::{lossless, shortened};
 
@@ -22,7 +22,7 @@ pub(crate) struct Report {
 /// Reads a report, or returns why it cannot be read.
 pub(crate) fn read(bytes: &[u8]) -> Result<Report, String> {
     // Tests may print any bytes: those that are no Unicode are spelled out.
-    let text = lossless(bytes);
+    let text = lossless(&utf8(bytes));
     let mut report = Report::default();
     read_junit(text.trim_start_matches('\u{feff}').as_bytes(), &mut report)?;
     Ok(report)

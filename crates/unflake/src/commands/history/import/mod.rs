@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use twox_hash::XxHash3_128;
 use unflake_formats::{Format, ReportedTest};
 use unflake_model::{TestId, Timestamp};
 use unflake_report::ImportReport;
@@ -29,8 +30,6 @@ use crate::project::ci::{self, CiRun};
 /// process.
 const CHUNK: usize = 20_000;
 const CHUNK_TEXT: usize = 16 << 20;
-/// The largest number of tests in one file. Beyond it, names are not those of tests.
-const MOST_TESTS: usize = 1_000_000;
 /// The beginning of a file, from which its format and its first timestamp are read.
 const HEAD: u64 = 64 << 10;
 
@@ -182,19 +181,13 @@ fn read_report(
     let ended = unflake_formats::read(format, &mut hashed, &mut |case| importer.case(case));
     let _ = importer.flush();
     importer.tests.values().for_each(|counts| summary.count(counts.failed, counts.passed));
-    let too_many = importer.tests.len() > MOST_TESTS;
     if let Some(error) = importer.failed {
         return Err(error.into());
     }
-    let whole = ended.is_ok() && !too_many;
-    if whole && io::copy(&mut hashed, &mut io::sink()).is_ok() && !facts.key.starts_with(&hashed.key()) {
+    if ended.is_ok() && io::copy(&mut hashed, &mut io::sink()).is_ok() && !facts.key.starts_with(&hashed.key()) {
         return Ok("it was changed while it was read".to_owned());
     }
-    Ok(match ended {
-        _ if too_many => format!("it has more than {MOST_TESTS} tests"),
-        Err(why) => why,
-        Ok(()) => String::new(),
-    })
+    Ok(ended.err().unwrap_or_default())
 }
 
 /// Collects the executions of one report and stores them in chunks.
@@ -205,7 +198,8 @@ struct ReportImporter<'a> {
     first: u64,
     chunk: Vec<ReportedExecution>,
     text: usize,
-    tests: HashMap<TestId, TestCounts>,
+    /// By the hash of the id: a report may have millions of tests.
+    tests: HashMap<u128, TestCounts>,
     failed: Option<StoreError>,
 }
 
@@ -221,7 +215,7 @@ impl ReportImporter<'_> {
     fn case(&mut self, case: ReportedTest) -> ControlFlow<()> {
         let test = TestId::new(&case.id);
         let file = case.file.map(Into::into);
-        let counts = self.tests.entry(test.clone()).or_default();
+        let counts = self.tests.entry(XxHash3_128::oneshot(case.id.as_bytes())).or_default();
         // Attempts may come in any order, or each in a file of its own.
         let mut again = case.before.unwrap_or(counts.times);
         for tried in case.attempts {
@@ -240,9 +234,6 @@ impl ReportImporter<'_> {
             });
             again = again.saturating_add(1);
             counts.times = counts.times.saturating_add(1);
-        }
-        if self.tests.len() > MOST_TESTS {
-            return ControlFlow::Break(());
         }
         if self.chunk.len() >= CHUNK || self.text >= CHUNK_TEXT { self.flush() } else { ControlFlow::Continue(()) }
     }
