@@ -82,16 +82,17 @@ impl Overview {
         tallies.resize(scores.runs.len(), RunTally::default());
         let at: HashMap<TestKey, usize> = scores.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         let order = order(&scores);
-        let keys: HashMap<&str, TestKey> =
-            scores.tests.values().map(|stored_test| (stored_test.test.as_str(), stored_test.key)).collect();
+        let (latest, prepared) = (store.latest_findings(FINDINGS)?, store.prepared(None)?);
+        let names = latest.iter().map(|stored| stored.finding.test.as_str());
+        let keys = keys_of(&scores, names.chain(prepared.iter().map(|one| one.test.as_str())).collect());
         let mut findings: HashMap<TestKey, Vec<StoredFinding>> = HashMap::new();
-        for stored in store.latest_findings(FINDINGS)? {
+        for stored in latest {
             if let Some(key) = keys.get(stored.finding.test.as_str()) {
                 findings.entry(scores.today(*key)).or_default().push(stored);
             }
         }
-        let ready = store.prepared(None)?.into_iter();
-        let ready = ready.filter_map(|one| Some((scores.today(*keys.get(one.test.as_str())?), one))).collect();
+        let ready =
+            prepared.into_iter().filter_map(|one| Some((scores.today(*keys.get(one.test.as_str())?), one))).collect();
         let useless = store.feedback()?.into_iter().filter(|one| !one.useful).map(|one| one.finding).collect();
         let diagnosed = findings.iter().filter_map(|(key, stored)| {
             let finding =
@@ -143,18 +144,23 @@ fn is_cause(finding: &Finding) -> bool {
     is_diagnosis(finding) && matches!(finding.confidence(), Some(Confidence::Proven | Confidence::Likely))
 }
 
+/// The keys of the tests with these names. A history may have a million tests and few findings.
+fn keys_of<'a>(scores: &'a TestScores, names: HashSet<&str>) -> HashMap<&'a str, TestKey> {
+    let stored = scores.tests.values().filter(|stored| names.contains(stored.test.as_str()));
+    stored.map(|stored| (stored.test.as_str(), stored.key)).collect()
+}
+
 fn order(scores: &TestScores) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.all.len()).collect();
-    let name =
-        |at: usize| scores.tests.get(&scores.all[at].0).map(|stored_test: &StoredTest| stored_test.test.as_str());
-    order.sort_by(|one, other| {
-        let rank = |at: usize| {
-            let standing = &scores.all[at].1;
-            let lost = if concerns(standing) { -standing.seconds_lost } else { 0.0 };
-            (!concerns(standing), standing.strip.is_empty(), lost)
-        };
-        let by_rank = rank(*one).partial_cmp(&rank(*other)).unwrap_or(std::cmp::Ordering::Equal);
-        by_rank.then_with(|| name(*one).cmp(&name(*other)))
+    let mut ranked: Vec<_> = (scores.all.iter().enumerate())
+        .map(|(at, (key, standing))| {
+            let is_healthy = !concerns(standing);
+            let lost = if is_healthy { 0.0 } else { -standing.seconds_lost };
+            let name = scores.tests.get(key).map(|stored: &StoredTest| stored.test.as_str());
+            ((is_healthy, standing.strip.is_empty()), lost, name, at)
+        })
+        .collect();
+    ranked.sort_unstable_by(|(rank, lost, name, _), (other_rank, other_lost, other_name, _)| {
+        rank.cmp(other_rank).then(lost.total_cmp(other_lost)).then_with(|| name.cmp(other_name))
     });
-    order
+    ranked.into_iter().map(|(.., at)| at).collect()
 }
