@@ -109,3 +109,21 @@ fn a_limit_on_file_sizes_costs_only_the_history() {
     let checked: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(checked, "ok");
 }
+
+// -- Reports --------------------------------------------------------------------------------------
+
+#[test]
+fn reports_in_utf_16_and_tests_within_tests_are_imported() {
+    let report = "<?xml version='1.0' encoding='UTF-16'?><testsuite timestamp='2026-11-15T10:00:00'>\
+                  <testcase classname='maße' name='a'><testcase classname='maße' name='b'><failure/></testcase>\
+                  </testcase></testsuite>";
+    let units = || report.encode_utf16().flat_map(u16::to_le_bytes);
+    let marked: Vec<u8> = [0xff, 0xfe].into_iter().chain(units()).collect();
+    for bytes in [marked, units().collect()] {
+        let sandbox = Sandbox::new().file("report.xml", bytes);
+        let result = sandbox.unflake(["history", "import", "report.xml"]).finish().expect_exit(0);
+        assert!(result.stdout.contains("1 report read, 2 results, 1 failed"), "{}", result.stdout);
+        let result = sandbox.unflake(["history", "show", "b"]).finish().expect_exit(0);
+        assert!(result.stdout.contains("maße"), "{}", result.stdout);
+    }
+}
