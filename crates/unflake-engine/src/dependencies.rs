@@ -18,7 +18,7 @@ struct DependencyFile {
     #[serde(default)]
     after: u32,
     #[serde(default)]
-    executed: Executed,
+    executed: ExecutedFiles,
     #[serde(default)]
     read: BTreeSet<String>,
     #[serde(default)]
@@ -34,7 +34,7 @@ struct DependencyFile {
     #[serde(default)]
     variables: BTreeSet<String>,
     #[serde(default)]
-    programs: Vec<Program>,
+    programs: Vec<StartedProgram>,
     #[serde(default)]
     extensions: BTreeSet<String>,
     #[serde(default)]
@@ -45,22 +45,22 @@ struct DependencyFile {
     unknown: Vec<String>,
 }
 
-/// Executed files, or the executed functions of each file.
+/// ExecutedFiles files, or the executed functions of each file.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Executed {
+enum ExecutedFiles {
     Files(BTreeSet<String>),
     Functions(BTreeMap<String, BTreeSet<String>>),
 }
 
-impl Default for Executed {
+impl Default for ExecutedFiles {
     fn default() -> Self {
         Self::Files(BTreeSet::new())
     }
 }
 
 #[derive(Deserialize)]
-struct Program {
+struct StartedProgram {
     program: String,
 }
 
@@ -79,8 +79,8 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
         return Err(format!("it is of format {}, and this unflake reads {FORMAT}", file.format));
     }
     let executed = match file.executed {
-        Executed::Files(files) => files.into_iter().map(|path| (path, None)).collect(),
-        Executed::Functions(files) => files.into_iter().map(|(path, functions)| (path, Some(functions))).collect(),
+        ExecutedFiles::Files(files) => files.into_iter().map(|path| (path, None)).collect(),
+        ExecutedFiles::Functions(files) => files.into_iter().map(|(path, functions)| (path, Some(functions))).collect(),
     };
     let mut read = file.read;
     read.extend(file.extensions);

@@ -151,14 +151,14 @@ impl Repository {
 
 #[derive(Default)]
 struct Differences {
-    paths: BTreeMap<Vec<u8>, Difference>,
+    paths: BTreeMap<Vec<u8>, TreeDifference>,
     /// Files that are not checked out. They are reported, because a test cannot read them; they do
     /// not make the tree dirty, because no edit changed them.
     not_checked_out: Vec<(Vec<u8>, ChangeKind)>,
     unknown: Vec<String>,
 }
 
-struct Difference {
+struct TreeDifference {
     kind: DifferenceKind,
     /// The hash of the old contents, if only the text of a file changed that can be parsed.
     old_hash: Option<String>,
@@ -175,7 +175,7 @@ impl Differences {
         let kind = match entry.status {
             _ if submodule => {
                 self.paths.extend(entry.from.map(|from| {
-                    (from, Difference { kind: DifferenceKind::Plain(ChangeKind::Submodule), old_hash: None })
+                    (from, TreeDifference { kind: DifferenceKind::Plain(ChangeKind::Submodule), old_hash: None })
                 }));
                 DifferenceKind::Plain(ChangeKind::Submodule)
             }
@@ -203,7 +203,7 @@ impl Differences {
     fn add(&mut self, path: Vec<u8>, kind: DifferenceKind) {
         match self.paths.get_mut(&path) {
             None => {
-                self.paths.insert(path, Difference { kind, old_hash: None });
+                self.paths.insert(path, TreeDifference { kind, old_hash: None });
             }
             Some(difference) => {
                 difference.old_hash = None;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use unflake_observe::trace::{Attempt, Frame, Places, ThreadHeader, Truncated, TruncationReason, write_thread};
+use unflake_observe::trace::{Frame, Places, ThreadHeader, TracedAttempt, Truncated, TruncationReason, write_thread};
 
 const PROCESS: &str = "unflake-trace 1\npid 7\nparent 1\nstarted 5\nexecutable /bin/tests\nsomething new\n";
 
@@ -61,7 +61,7 @@ proptest! {
         let part = part(root.path());
         let padded = ids.iter().copied().chain(std::iter::repeat_n(0, zeros * 1000));
         write_thread(&part.join("thread-1"), &head, padded).unwrap();
-        let attempt = Attempt::open(root.path()).unwrap();
+        let attempt = TracedAttempt::open(root.path()).unwrap();
         let thread = &attempt.processes[0].threads[0];
         prop_assert_eq!(&thread.head, &head);
         let read: Result<Vec<u32>, _> = thread.places().unwrap().collect();
@@ -111,7 +111,7 @@ proptest! {
         fs::create_dir(&other).unwrap();
         fs::write(other.join("process"), process).unwrap();
 
-        let attempt = Attempt::open(root.path()).unwrap();
+        let attempt = TracedAttempt::open(root.path()).unwrap();
         for process in &attempt.processes {
             let _ = process.places();
             for thread in &process.threads {
@@ -130,12 +130,12 @@ fn other_versions_are_errors() {
     let mut bytes = fs::read(part.join("thread-1")).unwrap();
     bytes[8] = 2;
     fs::write(part.join("thread-1"), bytes).unwrap();
-    let attempt = Attempt::open(root.path()).unwrap();
+    let attempt = TracedAttempt::open(root.path()).unwrap();
     let reason = &attempt.processes[0].lost[0];
     assert!(reason.ends_with("thread-1: written in version 2 of the format, and this is version 1"), "{reason}");
 
     fs::write(part.join("process"), "unflake-trace 2\n").unwrap();
-    let attempt = Attempt::open(root.path()).unwrap();
+    let attempt = TracedAttempt::open(root.path()).unwrap();
     assert!(attempt.problems[0].ends_with("not understood: \"unflake-trace 2\""), "{:?}", attempt.problems);
 }
 
@@ -146,7 +146,7 @@ fn a_truncated_number_is_an_error() {
     write_thread(&part.join("thread-1"), &ThreadHeader::default(), [1, 2]).unwrap();
     let bytes = fs::read(part.join("thread-1")).unwrap();
     fs::write(part.join("thread-1"), &bytes[..bytes.len() - 1]).unwrap();
-    let attempt = Attempt::open(root.path()).unwrap();
+    let attempt = TracedAttempt::open(root.path()).unwrap();
     let read: Vec<_> = attempt.processes[0].threads[0].places().unwrap().collect();
     assert_eq!(read[0], Ok(1));
     assert!(read[1].as_ref().is_err_and(|error| error.to_string().ends_with("ends in the middle of a number")));

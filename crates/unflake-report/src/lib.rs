@@ -34,7 +34,7 @@ pub use machine::sarif::sarif;
 pub use next_step::{NextAction, NextCommand, NextStep, Symptoms, diagnosis_rank, is_diagnosis, next_step};
 pub use terminal::factors::{ExperimentReport, factors};
 pub use terminal::filter::{
-    AssertionRanks, LearnedFilter, ThresholdPoint, TuneReport, VaryingAssertion, filter_learned, filter_ranks,
+    AssertionRanks, LearnedFilter, ThresholdRow, TuneReport, VaryingAssertion, filter_learned, filter_ranks,
     tune_report,
 };
 pub use terminal::history::{HistoryRow, attempts_table};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, traced};
-use unflake_observe::trace::{Attempt, Executed, Instrumented, Limits, Lines, Project, instrumented};
+use unflake_observe::trace::{ExecutedCode, Instrumented, Limits, Lines, Project, TracedAttempt, instrumented};
 use unflake_runners::traced_builds::{Flags, advice, clang, gcc};
 
 struct Built {
@@ -68,7 +68,7 @@ fn built() -> &'static Built {
     })
 }
 
-fn read(built: &Built, attempt: &str) -> Attempt {
+fn read(built: &Built, attempt: &str) -> TracedAttempt {
     built.place.read(&built.place.attempt(attempt))
 }
 
@@ -100,7 +100,7 @@ fn templates_of_a_header_are_the_projects_and_those_of_the_library_are_not() {
         let attempt = format!("templates-{name}");
         succeed(&mut built.run(program, "templates", &attempt));
         let attempt = read(built, &attempt);
-        let executed = Executed::of(&attempt, &built.project());
+        let executed = ExecutedCode::of(&attempt, &built.project());
         let files: Vec<_> = executed.files.iter().map(|file| file.to_str().unwrap()).collect();
         assert_eq!((files, executed.gaps), (vec!["main.cpp", "parts.h"], vec![]), "{name}");
         let all: Vec<_> = lines(&attempt, &built.project()).into_values().flatten().collect();
@@ -161,7 +161,7 @@ fn libraries_that_come_later_are_traced_too() {
         let inside = marked(&built.root, "plugin.cpp", "inside");
         // Loaded, used, unloaded, and the same once more.
         assert_eq!(lines.iter().filter(|line| **line == inside).count(), 2, "{name}: {lines:#?}");
-        assert!(Executed::of(&attempt, &built.project()).is_complete());
+        assert!(ExecutedCode::of(&attempt, &built.project()).is_complete());
     }
 }
 
@@ -274,7 +274,7 @@ fn what_debug_information_does_not_say_is_told() {
     compile("clang++", &source, &flags, &bare, &[]);
     succeed(&mut built.run(&bare, "templates", "bare"));
     let attempt = read(built, "bare");
-    let executed = Executed::of(&attempt, &built.project());
+    let executed = ExecutedCode::of(&attempt, &built.project());
     assert!(executed.files.is_empty());
     assert!(executed.gaps[0].contains("have no debug information, only names of functions"), "{:?}", executed.gaps);
     let places = attempt.processes[0].places().unwrap();
@@ -285,11 +285,11 @@ fn what_debug_information_does_not_say_is_told() {
     flags.compile.push("-gsplit-dwarf".to_owned());
     compile("clang++", &source, &flags, &split, &[]);
     succeed(&mut built.run(&split, "templates", "split-1"));
-    let executed = Executed::of(&read(built, "split-1"), &built.project());
+    let executed = ExecutedCode::of(&read(built, "split-1"), &built.project());
     assert_eq!((executed.files.len(), executed.gaps), (2, vec![]), "what was split off is found");
     std::fs::remove_file(built.place.root.join("split.dwo")).unwrap();
     succeed(&mut built.run(&split, "templates", "split-2"));
-    let executed = Executed::of(&read(built, "split-2"), &built.project());
+    let executed = ExecutedCode::of(&read(built, "split-2"), &built.project());
     assert!(executed.gaps[0].contains("debug information was split off, and"), "{:?}", executed.gaps);
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use support::{TestDirectory, succeed, traced};
-use unflake_observe::trace::{Attempt, Depends, Limits, Project};
+use unflake_observe::trace::{Depends, Limits, Project, TracedAttempt};
 use unflake_runners::traced_builds::{Flags, clang, gcc};
 
 struct Built {
@@ -56,7 +56,7 @@ impl Built {
         command
     }
 
-    fn depends(&self, attempt: &str) -> (Attempt, Depends) {
+    fn depends(&self, attempt: &str) -> (TracedAttempt, Depends) {
         let attempt = self.place.read(&self.place.attempt(attempt));
         let depends = Depends::of(&attempt, &Project::new(&self.root));
         (attempt, depends)
@@ -174,7 +174,7 @@ fn repetitions_are_dropped_and_a_bound_is_told() {
         assert_eq!(depends.missed.len() + depends.read.len(), 16383, "{name}");
     });
     let built = built();
-    let attempt = Attempt::open(&built.place.attempt("often-clang++")).unwrap();
+    let attempt = TracedAttempt::open(&built.place.attempt("often-clang++")).unwrap();
     assert_eq!(attempt.processes.len(), 1);
 }
 
@@ -218,7 +218,7 @@ fn a_tracer_that_does_not_say_and_lines_that_are_broken_are_gaps() {
     fs::write(part.join("process"), "unflake-trace 1\npid 7\n").unwrap();
     fs::write(part.join("places"), "unflake-places 1\n").unwrap();
     let project = Project::new(directory.path());
-    let gaps = |project: &Project| Depends::of(&Attempt::open(directory.path()).unwrap(), project).gaps;
+    let gaps = |project: &Project| Depends::of(&TracedAttempt::open(directory.path()).unwrap(), project).gaps;
     assert_eq!(gaps(&project), ["which files were opened was not recorded"]);
     fs::write(part.join("process"), "unflake-trace 1\npid 7\nfiles\n").unwrap();
     assert_eq!(gaps(&project), [""; 0]);

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, text, traced};
 use unflake_observe::trace::{
-    Attempt, Depends, Executed, Instrumented, Limits, Project, Runtime, Symboliser, TruncationReason, instrumented,
+    Depends, ExecutedCode, Instrumented, Limits, Project, Symboliser, TraceRuntime, TracedAttempt, TruncationReason,
+    instrumented,
 };
 use unflake_runners::traced_builds::{cargo_variables, wrapper_link};
 
@@ -139,7 +140,7 @@ fn only_the_projects_own_lines_are_shown_and_all_exist() {
     let closure = marked(&workspace.root, "app/src/lib.rs", "closure");
     assert!(short(&all).contains(&closure), "what the dependency calls back is shown");
 
-    let executed = Executed::of(&attempt, &workspace.project());
+    let executed = ExecutedCode::of(&attempt, &workspace.project());
     let files: Vec<_> = executed.files.iter().map(|file| file.to_str().unwrap()).collect();
     assert_eq!((files, executed.gaps), (vec!["app/src/lib.rs", "library/src/lib.rs"], vec![]));
 }
@@ -158,9 +159,10 @@ fn from_the_second_run_on_only_own_places_are_traced() {
     // The first thread runs nothing of the project but the harness: it need not be there.
     second_lines.entry("main".to_owned()).or_default();
     assert_eq!(first_lines, second_lines);
-    let events = |attempt: &Attempt| attempt.threads().map(|(_, one)| one.places().unwrap().count()).sum::<usize>();
+    let events =
+        |attempt: &TracedAttempt| attempt.threads().map(|(_, one)| one.places().unwrap().count()).sum::<usize>();
     assert!(events(&second) * 2 < events(&first), "{} {}", events(&second), events(&first));
-    let executed = [&first, &second].map(|attempt| Executed::of(attempt, &workspace.project()));
+    let executed = [&first, &second].map(|attempt| ExecutedCode::of(attempt, &workspace.project()));
     assert_eq!(executed[0], executed[1]);
 }
 
@@ -227,7 +229,7 @@ fn limits_end_in_truncated_here() {
     let whole = Limits::default();
     succeed(&mut workspace.test(&workspace.unit, "tests::long", "long", whole));
     let attempt = workspace.place.read(&workspace.place.attempt("long"));
-    let ids = |attempt: &Attempt| {
+    let ids = |attempt: &TracedAttempt| {
         let (_, thread) = attempt.threads().find(|(_, thread)| thread.key == "main.0").unwrap();
         (thread.places().unwrap().map(Result::unwrap).collect::<Vec<_>>(), thread.head.truncated.clone())
     };
@@ -244,7 +246,7 @@ fn limits_end_in_truncated_here() {
         let truncated = truncated.unwrap();
         assert_eq!(kept, all[..limit]);
         assert_eq!((truncated.why, truncated.dropped as usize), (TruncationReason::ThreadLimit, all.len() - limit));
-        let executed = Executed::of(&attempt, &workspace.project());
+        let executed = ExecutedCode::of(&attempt, &workspace.project());
         assert!(executed.gaps.iter().any(|gap| gap.contains("limit of a thread")), "{executed:?}");
         assert!(!executed.is_complete());
     }
@@ -263,7 +265,7 @@ fn a_program_that_the_test_starts_is_part_of_the_attempt() {
     let attempt = workspace.place.read(&workspace.place.attempt("started"));
     let keys: Vec<_> = attempt.processes.iter().map(|process| &process.key[..]).collect();
     assert_eq!(keys, ["", "/started app", "/started app 1"]);
-    let files = Executed::of(&attempt, &workspace.project()).files;
+    let files = ExecutedCode::of(&attempt, &workspace.project()).files;
     assert!(files.contains(&PathBuf::from("app/src/main.rs")), "{files:?}");
     assert!(files.contains(&PathBuf::from("app/tests/integration.rs")), "{files:?}");
 }
@@ -314,10 +316,10 @@ fn several_at_once_do_not_meet() {
     let cache = workspace.place.root.join("cache-at-once");
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| Runtime::lay_out(&cache).unwrap());
+            scope.spawn(|| TraceRuntime::lay_out(&cache).unwrap());
         }
     });
-    let runtime = Runtime::lay_out(&cache).unwrap();
+    let runtime = TraceRuntime::lay_out(&cache).unwrap();
     assert_eq!(std::fs::read_dir(runtime.directory()).unwrap().count(), 1, "nothing is left lying around");
 }
 
@@ -340,7 +342,7 @@ fn a_binary_is_symbolised_once() {
         succeed(&mut workspace.unit_test("generic", name));
     }
     let cache = workspace.place.root.join("cache-once");
-    let open = |name: &str| Attempt::open(&workspace.place.attempt(name)).unwrap();
+    let open = |name: &str| TracedAttempt::open(&workspace.place.attempt(name)).unwrap();
     let first = open("once-1");
     Symboliser::new(&cache).symbolise(&first).unwrap();
     let table = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
@@ -348,7 +350,7 @@ fn a_binary_is_symbolised_once() {
     std::fs::write(&table, text.replace("app::total", "app::remembered")).unwrap();
     let second = open("once-2");
     Symboliser::new(&cache).symbolise(&second).unwrap();
-    let functions = |attempt: &Attempt| {
+    let functions = |attempt: &TracedAttempt| {
         let places = attempt.processes[0].places().unwrap();
         let mut all: Vec<_> =
             places.iter().flat_map(|(_, place)| place.to_vec()).map(|frame| frame.function.to_string()).collect();
@@ -363,7 +365,7 @@ fn a_binary_is_symbolised_once() {
     succeed(&mut workspace.test(&moved, "tests::generic", "moved", Limits::default()));
     std::fs::OpenOptions::new().append(true).open(&moved).unwrap().set_len(100_000).unwrap();
     let attempt = workspace.place.read(&workspace.place.attempt("moved"));
-    let executed = Executed::of(&attempt, &workspace.project());
+    let executed = ExecutedCode::of(&attempt, &workspace.project());
     assert!(executed.files.is_empty());
     assert!(executed.gaps.iter().any(|gap| gap.contains("changed since the run")), "{:?}", executed.gaps);
 }

@@ -7,7 +7,7 @@ use rusqlite::{ErrorCode, ffi};
 
 use crate::{StoreLocation, database};
 
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+type ErrorCause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the history cannot be used. The message says what failed, why, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +25,10 @@ pub enum StoreError {
          and they cannot be changed. The reason given is: {source}. Let the user that owns the tables run `unflake \
          history` once with this unflake."
     )]
-    Older { at: LocationText, found: i32, known: i32, source: Cause },
+    Older { at: LocationText, found: i32, known: i32, source: ErrorCause },
     /// The history cannot be created or written.
     #[error("the history in {at} cannot be written. The reason given is: {source}. {}.", .at.make_writable())]
-    Unwritable { at: LocationText, source: Cause },
+    Unwritable { at: LocationText, source: ErrorCause },
     /// The disk is full. Everything recorded before is intact and readable; the store works again
     /// once there is space.
     #[error(
@@ -41,7 +41,7 @@ pub enum StoreError {
         "the history in {at} cannot be read and was left as it is. It is damaged or no database at all: \
          {source}. Move the file away, with those beside it whose names begin the same, to begin a new history."
     )]
-    Corrupt { at: LocationText, source: Cause },
+    Corrupt { at: LocationText, source: ErrorCause },
     /// The file is not a history of unflake, or a link to a file elsewhere. It was not changed.
     #[error("the history in {at} was left as it is: {why}")]
     Foreign { at: LocationText, why: String },
@@ -56,10 +56,10 @@ pub enum StoreError {
         "the history in {at} cannot be reached. The reason given is: {source}. See that the server runs and takes connections \
          there, and try again: what was recorded before is safe, and what was not yet is kept whole or not at all."
     )]
-    Unreachable { at: LocationText, source: Cause },
+    Unreachable { at: LocationText, source: ErrorCause },
     /// The server rejected the login.
     #[error("the history in {at} cannot be opened. The reason given is: {source}. {next}.")]
-    Refused { at: LocationText, source: Cause, next: &'static str },
+    Refused { at: LocationText, source: ErrorCause, next: &'static str },
     /// The target of a copy contains rows that the source does not have.
     #[error(
         "the history in {at} was left as it is: its table `{table}` has something in it that the other history has not. \
@@ -71,7 +71,7 @@ pub enum StoreError {
          new history.",
         .at.start_new()
     )]
-    Other { at: LocationText, source: Cause },
+    Other { at: LocationText, source: ErrorCause },
 }
 
 /// The location of a history as text, never with a password.

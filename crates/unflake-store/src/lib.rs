@@ -41,7 +41,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use database::Database;
-use postgres::{Address, Client};
+use postgres::{Client, ServerAddress};
 
 pub use connect::{create_hidden_dir, unhide_quarantine};
 pub use copy::CopyCounts;
@@ -129,7 +129,7 @@ fn in_file(location: &StoreLocation) -> Result<Database, StoreError> {
 }
 
 /// A connection, and the version of the tables; 0 means that there are none.
-fn reach(location: &StoreLocation, address: &Address) -> Result<(Client, i32), StoreError> {
+fn reach(location: &StoreLocation, address: &ServerAddress) -> Result<(Client, i32), StoreError> {
     let reached = Client::connect(address).and_then(|mut client| {
         let found = client.version()?;
         Ok((client, found))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::FILE;
-use crate::postgres::{Address, is_address};
+use crate::postgres::{ServerAddress, is_address};
 
 /// The location of a project's history, and the directory for related files (quarantine list, HTML
 /// pages).
@@ -12,7 +12,7 @@ use crate::postgres::{Address, is_address};
 pub struct StoreLocation {
     /// Contains the history too, unless it is on a server.
     pub dir: PathBuf,
-    pub(crate) server: Option<Address>,
+    pub(crate) server: Option<ServerAddress>,
 }
 
 impl StoreLocation {
@@ -21,7 +21,7 @@ impl StoreLocation {
     /// which may contain a password.
     pub fn parse(text: &str, dir: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         if is_address(text) {
-            Ok(Self { dir: dir.to_owned(), server: Some(Address::parse(text, variable)?) })
+            Ok(Self { dir: dir.to_owned(), server: Some(ServerAddress::parse(text, variable)?) })
         } else {
             Ok(Self { dir: text.into(), server: None })
         }

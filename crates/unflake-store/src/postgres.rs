@@ -20,7 +20,7 @@ use rusqlite::types::ToSql;
 use crate::database::{DatabaseError, Result};
 use wire::{Message, Wire};
 
-pub(crate) use address::{Address, is_address};
+pub(crate) use address::{ServerAddress, is_address};
 pub(crate) use value::PgRow;
 
 /// A server that sends nothing for this long is considered lost.
@@ -33,7 +33,7 @@ const PIPELINE_QUERIES: usize = 400;
 const PIPELINE_BYTES: usize = 64 << 10;
 
 pub(crate) struct Client {
-    address: Address,
+    address: ServerAddress,
     wire: Wire,
     statements: HashMap<String, Arc<Statement>>,
     /// Queries whose results have not been read.
@@ -57,7 +57,7 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// Connects and selects the schema of the address, without checking that it has tables.
-    pub(crate) fn connect(address: &Address) -> Result<Self> {
+    pub(crate) fn connect(address: &ServerAddress) -> Result<Self> {
         let wire = login::connect(address)?;
         let address = address.clone();
         let mut client = Self {

@@ -33,7 +33,7 @@ pub struct LearnedDependencies {
 /// The exit code of a run that the user interrupted.
 const INTERRUPTED: u8 = 130;
 
-type Searched = BTreeMap<String, BTreeSet<String>>;
+type SearchedModules = BTreeMap<String, BTreeSet<String>>;
 
 impl Store {
     /// The attempts at one test, latest first. None if the test is unknown.
@@ -156,7 +156,7 @@ impl Store {
 
     /// The known dependencies of all tests.
     pub fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
-        let mut shared: HashMap<i64, Searched> = HashMap::new();
+        let mut shared: HashMap<i64, SearchedModules> = HashMap::new();
         self.list(
             "SELECT test.name, run.started, run.commit_hash, run.tree_hash, run.dirty, run.changed,
                     own.body, dependency.searched, searched.body
@@ -171,7 +171,7 @@ impl Store {
                 let mut on = row.get::<Json<Dependencies>>(6)?.0;
                 on.searched = match shared.entry(row.get(7)?) {
                     Entry::Occupied(known) => known.get().clone(),
-                    Entry::Vacant(new) => new.insert(row.get::<Json<Searched>>(8)?.0).clone(),
+                    Entry::Vacant(new) => new.insert(row.get::<Json<SearchedModules>>(8)?.0).clone(),
                 };
                 let (test, started) = (TestId::new(row.text(0)?), Timestamp(row.get(1)?));
                 Ok(LearnedDependencies { test, started, revision: revision(row, [2, 3, 4, 5])?, on })

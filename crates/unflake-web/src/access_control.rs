@@ -8,13 +8,13 @@ const TOKEN_BYTES: usize = 16;
 
 /// Secret that allows writing, known to whoever started the server.
 #[derive(Clone)]
-pub struct Token {
+pub struct AccessToken {
     secret: String,
     /// Name of the cookie. It contains the port, because cookies ignore ports.
     cookie: String,
 }
 
-impl Token {
+impl AccessToken {
     /// A new random token.
     pub fn new(port: u16) -> io::Result<Self> {
         let mut bytes = [0; TOKEN_BYTES];
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_authorizes() {
-        let token = Token::new(7357).unwrap();
+        let token = AccessToken::new(7357).unwrap();
         let secret = token.secret();
-        assert_ne!(secret, Token::new(7357).unwrap().secret());
+        assert_ne!(secret, AccessToken::new(7357).unwrap().secret());
         let shows = |header: String| token.authorizes(&request_of(&format!("GET / HTTP/1.1\r\n{header}")));
         assert!(shows(format!("Cookie: a=b; unflake-7357={secret}; c=d")));
         assert!(shows(format!("Authorization: Bearer {secret}")));

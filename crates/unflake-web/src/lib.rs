@@ -2,7 +2,7 @@
 //!
 //! Guarantees:
 //! 1. The `Host` of a request names this machine, so that DNS rebinding does not reach it.
-//! 2. A writing request (`POST`) has our own `Origin` or none. A [`Token`] identifies who may
+//! 2. A writing request (`POST`) has our own `Origin` or none. A [`AccessToken`] identifies who may
 //!    write.
 //! 3. Requests are bounded in size and time. A slow client is disconnected when others wait.
 //! 4. When [`Server::run`] returns, no connection is open and no thread of it is left.
@@ -15,7 +15,7 @@ mod request;
 mod response;
 mod server;
 
-pub use access_control::Token;
+pub use access_control::AccessToken;
 pub use request::{Method, Request};
 pub use response::Response;
 pub use server::{Server, Stopper};

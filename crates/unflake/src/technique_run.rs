@@ -115,7 +115,7 @@ pub(crate) struct FinishedRun<'a> {
 
 /// What a report says beside the record of the run.
 #[derive(Default)]
-pub(crate) struct ReportFacts {
+pub(crate) struct CommandFacts {
     /// The command of unflake, such as `run`.
     pub(crate) name: &'static str,
     pub(crate) flaky_gates: bool,
@@ -123,7 +123,7 @@ pub(crate) struct ReportFacts {
     pub(crate) seed: Option<u64>,
 }
 
-impl ReportFacts {
+impl CommandFacts {
     /// The facts of a search: everything that it finds fails the run, and can be located.
     pub(crate) fn search(name: &'static str) -> Self {
         Self { name, flaky_gates: true, can_locate: true, seed: None }
@@ -141,7 +141,7 @@ impl FinishedRun<'_> {
     /// Writes the report files, then has `show` write for people.
     pub(crate) fn report(
         self,
-        facts: &ReportFacts,
+        facts: &CommandFacts,
         conclusion: &Conclusion,
         show: impl FnOnce(&report::RunReport<'_>, &TerminalStyle, &mut dyn Write) -> io::Result<()>,
     ) -> Result<Exit, CommandError> {

@@ -19,7 +19,7 @@ pub(crate) struct ActiveSession {
     pub(crate) route: Option<Route>,
     /// Its diagnostics.
     pub(crate) span: Span,
-    batches: VecDeque<Batch>,
+    batches: VecDeque<TestBatch>,
     /// Tests that have been ordered and have not started.
     ordered: VecDeque<TestId>,
     /// Number of tests in the batch that was ordered last.
@@ -38,7 +38,7 @@ pub(crate) struct ActiveSession {
 
 /// Tests that can be ordered at once.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Batch {
+pub(crate) struct TestBatch {
     pub(crate) tests: Vec<TestId>,
     pub(crate) again: u32,
     /// Number of attempts at these tests before.
@@ -77,7 +77,7 @@ impl ActiveSession {
     pub(crate) fn new(session: Session, stateful: bool) -> Self {
         let route = StatePath::of(&session).filter(|_| stateful).map(Route::new);
         let on_route = if route.is_some() { session.tests.len().min(session.prefix as usize) } else { 0 };
-        let rest = Batch { tests: session.tests[on_route..].to_vec(), again: session.again, earlier_runs: 0 };
+        let rest = TestBatch { tests: session.tests[on_route..].to_vec(), again: session.again, earlier_runs: 0 };
         let span = debug_span!("session", id = session.id.0, purpose = session.purpose.word());
         Self {
             session,
@@ -95,7 +95,7 @@ impl ActiveSession {
     }
 
     /// The next batch to order. None when the session is done.
-    pub(crate) fn next_batch(&mut self) -> Option<Batch> {
+    pub(crate) fn next_batch(&mut self) -> Option<TestBatch> {
         let batch = self.batches.pop_front().filter(|batch| !batch.tests.is_empty())?;
         self.ordered = batch.tests.iter().cloned().collect();
         self.batch_size = batch.tests.len();
@@ -229,10 +229,10 @@ impl ActiveSession {
             return dead;
         }
         if let Some(rest) = Some(self.ordered.drain(..).collect::<Vec<_>>()).filter(|rest| !rest.is_empty()) {
-            self.batches.push_front(Batch { tests: rest, again: self.session.again, earlier_runs: 0 });
+            self.batches.push_front(TestBatch { tests: rest, again: self.session.again, earlier_runs: 0 });
         }
         for attempt in dead.iter().filter(|attempt| attempt.run < self.session.again) {
-            self.batches.push_front(Batch {
+            self.batches.push_front(TestBatch {
                 tests: vec![attempt.test.clone()],
                 again: self.session.again - attempt.run - 1,
                 earlier_runs: attempt.run + 1,
@@ -246,7 +246,7 @@ impl ActiveSession {
     pub(crate) fn order_rest_again(&mut self) {
         if !self.is_stopped() && !self.ordered.is_empty() && self.ordered.len() < self.batch_size {
             let tests = self.ordered.drain(..).collect();
-            self.batches.push_front(Batch { tests, again: self.session.again, earlier_runs: 0 });
+            self.batches.push_front(TestBatch { tests, again: self.session.again, earlier_runs: 0 });
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
         )
     }
 
-    fn names(batch: Option<Batch>) -> Vec<String> {
+    fn names(batch: Option<TestBatch>) -> Vec<String> {
         batch.map(|batch| batch.tests.iter().map(TestId::to_string).collect()).unwrap_or_default()
     }
 

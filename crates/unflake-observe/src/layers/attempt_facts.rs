@@ -9,7 +9,7 @@ use crate::layers::facts::{FactSubject, Facts};
 use crate::layers::noise::{CleanedValues, NoiseTracker, digest};
 use crate::layers::noise_rules::{Mask, Rules};
 use crate::layers::program_points::ProgramPoint;
-use crate::layers::read::{AgentObservation, AssertionSite};
+use crate::layers::read::{AgentObservation, ObservedAssertion};
 use crate::layers::value::Value;
 
 /// Longer values are stored as their beginning, their length and a digest.
@@ -31,8 +31,8 @@ pub(crate) struct FactBuilder<'a> {
 #[derive(Default)]
 pub(crate) struct AttemptObservations {
     /// The values of each assertion, in the order of first evaluation; the key "" is its outcome.
-    asserted: Vec<(Arc<AssertionSite>, BTreeMap<String, Sequence>)>,
-    sites: HashMap<Arc<AssertionSite>, usize>,
+    asserted: Vec<(Arc<ObservedAssertion>, BTreeMap<String, Sequence>)>,
+    sites: HashMap<Arc<ObservedAssertion>, usize>,
     lines: Vec<FactId>,
     points: BTreeMap<u32, ObservedPoint>,
     interface: Vec<FactId>,
@@ -103,7 +103,7 @@ impl AttemptObservations {
 
     fn asserted(
         &mut self,
-        site: Arc<AssertionSite>,
+        site: Arc<ObservedAssertion>,
         how: String,
         saw: Vec<(String, Value)>,
         builder: &mut FactBuilder<'_>,

@@ -15,11 +15,11 @@ pub(crate) struct ColumnPair {
     changes: u32,
     equal: bool,
     /// None once a value is not a number.
-    numbers: Option<Comparison>,
+    numbers: Option<InvariantComparison>,
 }
 
 #[derive(Clone, Debug)]
-struct Comparison {
+struct InvariantComparison {
     less: bool,
     same: bool,
     greater: bool,
@@ -37,7 +37,8 @@ enum LinearFit {
 
 impl ColumnPair {
     pub(crate) fn new(one: Column, other: Column) -> Self {
-        let numbers = Some(Comparison { less: false, same: false, greater: false, fit: Some(LinearFit::NoPoints) });
+        let numbers =
+            Some(InvariantComparison { less: false, same: false, greater: false, fit: Some(LinearFit::NoPoints) });
         Self { one, other, before: None, changes: 0, equal: true, numbers }
     }
 
@@ -60,7 +61,7 @@ impl ColumnPair {
             }
             _ => self.numbers = None,
         }
-        let open = |numbers: &Comparison| !(numbers.less && numbers.greater) || numbers.fit.is_some();
+        let open = |numbers: &InvariantComparison| !(numbers.less && numbers.greater) || numbers.fit.is_some();
         self.equal || self.numbers.as_ref().is_some_and(open)
     }
 

@@ -20,5 +20,5 @@ pub use archive::LayerArchive;
 pub use invariant::{Invariant, Relation};
 pub use noise_rules::{RULES, Rules, TemporaryName, UnknownRule};
 pub use program_points::ProgramPoint;
-pub use read::{AgentObservation, AssertionSite, ObservationError, read};
+pub use read::{AgentObservation, ObservationError, ObservedAssertion, read};
 pub use value::Value;

@@ -25,7 +25,7 @@ const MAX_VARIABLES: usize = 1000;
 pub enum AgentObservation {
     /// An assertion was evaluated: `held`, `failed`, `filtered` or `raised`, with its values.
     Assert {
-        site: Arc<AssertionSite>,
+        site: Arc<ObservedAssertion>,
         how: String,
         saw: Vec<(String, Value)>,
     },
@@ -65,7 +65,7 @@ pub enum AgentObservation {
 
 /// An assertion in the sources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AssertionSite {
+pub struct ObservedAssertion {
     pub file: Arc<str>,
     pub function: String,
     pub expression: String,
@@ -86,7 +86,7 @@ pub enum ObservationError {
 /// Calls `each` for every observation. An incomplete last line belongs to a killed process and is
 /// ignored.
 pub fn read(mut from: impl BufRead, mut each: impl FnMut(AgentObservation)) -> Result<(), ObservationError> {
-    let mut reader = Reader::default();
+    let mut reader = LayerReader::default();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -115,15 +115,15 @@ pub fn read(mut from: impl BufRead, mut each: impl FnMut(AgentObservation)) -> R
 
 /// The entities that have been numbered so far.
 #[derive(Default)]
-struct Reader {
+struct LayerReader {
     files: HashMap<u32, Arc<str>>,
-    sites: HashMap<u32, Arc<AssertionSite>>,
+    sites: HashMap<u32, Arc<ObservedAssertion>>,
     /// The number of variables of each point.
     points: HashMap<u32, usize>,
     lines: u64,
 }
 
-impl Reader {
+impl LayerReader {
     /// None if a line only numbers an entity, or has an unknown type.
     fn line(&mut self, kind: &str, mut elements: LineElements) -> Result<Option<AgentObservation>, &'static str> {
         const MALFORMED: &str = "has not what its first word promises";
@@ -140,7 +140,7 @@ impl Reader {
                 let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
                 let (function, expression) = elements.text().zip(elements.text()).ok_or(MALFORMED)?;
                 let (ordinal, line) = elements.number().zip(elements.number()).ok_or(MALFORMED)?;
-                self.sites.insert(number, Arc::new(AssertionSite { file, function, expression, ordinal, line }));
+                self.sites.insert(number, Arc::new(ObservedAssertion { file, function, expression, ordinal, line }));
                 return self.bounded().map(|()| None);
             }
             "assert" => {

@@ -1,6 +1,6 @@
 //! Stores the traces of many runs for comparison, however long they are.
 //!
-//! Place ids differ between processes. They are mapped to line numbers that are the same in all
+//! CallPath ids differ between processes. They are mapped to line numbers that are the same in all
 //! runs, and the sequences of line numbers are stored in blocks (`archive_blocks.rs`).
 
 use std::cell::RefCell;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use unflake_model::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};
 
-use crate::trace::archive_blocks::{Blocks, Stream};
+use crate::trace::archive_blocks::{BlockStream, Blocks};
 use crate::trace::archive_values::{TracedValue, ValuesFile, reaches};
-use crate::trace::attempt::{Attempt, Process};
+use crate::trace::attempt::{Process, TracedAttempt};
 use crate::trace::lines::{Lines, Project};
 use crate::trace::nondeterminism_calls::CallTable;
 use crate::trace::thread::{Thread, TruncationReason};
@@ -35,7 +35,7 @@ const NOT_OWN: u32 = u32::MAX;
 pub struct TraceArchive {
     directory: PathBuf,
     blocks: Blocks,
-    traces: Vec<Trace>,
+    traces: Vec<ArchivedTrace>,
     lines: Numbered<SourceLine>,
     texts: Numbered<Arc<str>>,
     reaches: Vec<NondeterministicCall>,
@@ -51,9 +51,9 @@ pub struct TraceArchive {
 }
 
 #[derive(Debug, Default)]
-struct Trace {
+struct ArchivedTrace {
     threads: Vec<ThreadTrace>,
-    streams: Vec<Stream>,
+    streams: Vec<BlockStream>,
     values: Vec<Vec<StoredValue>>,
 }
 
@@ -90,7 +90,7 @@ impl TraceArchive {
     /// afterwards. The trace gets the next number even after an error, and is then empty.
     pub fn add(&mut self, attempt_directory: &Path, project: &Project) -> Result<TraceId, Error> {
         let id = TraceId(self.traces.len() as u32);
-        self.traces.push(Trace::default());
+        self.traces.push(ArchivedTrace::default());
         match self.add_attempt(attempt_directory, project) {
             Ok(trace) => self.traces[id.0 as usize] = trace,
             Err(error) => {
@@ -107,11 +107,11 @@ impl TraceArchive {
         error.as_ref().map(|error| Error::new(format!("{}: {error}", self.directory.display())))
     }
 
-    fn add_attempt(&mut self, directory: &Path, project: &Project) -> Result<Trace, Error> {
-        let attempt = Attempt::open(directory)?;
+    fn add_attempt(&mut self, directory: &Path, project: &Project) -> Result<ArchivedTrace, Error> {
+        let attempt = TracedAttempt::open(directory)?;
         attempt.problems.iter().for_each(|problem| self.gap(problem));
         let first = attempt.threads().map(|(_, thread)| thread.head.started).min().unwrap_or_default();
-        let mut trace = Trace::default();
+        let mut trace = ArchivedTrace::default();
         for process in &attempt.processes {
             process.lost.iter().for_each(|lost| self.gap(lost));
             let places = process.places()?;
@@ -132,7 +132,12 @@ impl TraceArchive {
     }
 
     /// The lines and values of a thread, and the error that ended reading early.
-    fn add_thread(&mut self, thread: &Thread, table: &LineNumbers, trace: &Trace) -> Result<ThreadContent, Error> {
+    fn add_thread(
+        &mut self,
+        thread: &Thread,
+        table: &LineNumbers,
+        trace: &ArchivedTrace,
+    ) -> Result<ThreadContent, Error> {
         let used: usize = trace.values.iter().map(Vec::len).sum();
         let free = MAX_VALUES.saturating_sub(used).min(MAX_TOTAL_VALUES.saturating_sub(self.values));
         let mut reader =
@@ -241,7 +246,7 @@ impl TraceArchive {
         }
     }
 
-    fn stream(&self, (trace, thread): (TraceId, usize)) -> Option<&Stream> {
+    fn stream(&self, (trace, thread): (TraceId, usize)) -> Option<&BlockStream> {
         self.traces.get(trace.0 as usize)?.streams.get(thread)
     }
 
@@ -295,7 +300,7 @@ impl Traces for TraceArchive {
     }
 }
 
-type ThreadContent = (Stream, Vec<StoredValue>, Option<Error>);
+type ThreadContent = (BlockStream, Vec<StoredValue>, Option<Error>);
 
 /// Reads the values of a thread with one value of lookahead.
 struct ValueReader {

@@ -25,13 +25,13 @@ pub(crate) struct Blocks {
 
 /// A stored sequence.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct BlockStream {
     pub(crate) length: u64,
-    blocks: Vec<Block>,
+    blocks: Vec<ArchiveBlock>,
 }
 
 #[derive(Debug)]
-struct Block {
+struct ArchiveBlock {
     at: u64,
     packed: u32,
     /// The hash of everything from the beginning of the sequence to the end of this block.
@@ -39,9 +39,9 @@ struct Block {
 }
 
 /// A sequence that is being written.
-pub(crate) struct Writer<'a> {
+pub(crate) struct BlockWriter<'a> {
     into: &'a mut Blocks,
-    stream: Stream,
+    stream: BlockStream,
     block: Vec<u8>,
     packed: Vec<u8>,
     running: [DefaultHasher; 2],
@@ -56,14 +56,14 @@ impl Blocks {
         Ok(Blocks { file, end: 0, hashes: [RandomState::new(), RandomState::new()] })
     }
 
-    pub(crate) fn writer(&mut self) -> Writer<'_> {
+    pub(crate) fn writer(&mut self) -> BlockWriter<'_> {
         let running = [self.hashes[0].build_hasher(), self.hashes[1].build_hasher()];
         let packed = vec![0; lz4_flex::block::get_maximum_output_size(BYTES)];
-        Writer { into: self, stream: Stream::default(), block: Vec::with_capacity(BYTES), packed, running }
+        BlockWriter { into: self, stream: BlockStream::default(), block: Vec::with_capacity(BYTES), packed, running }
     }
 
     /// The length of the common prefix of two sequences.
-    pub(crate) fn common(&self, one: &Stream, other: &Stream) -> IoResult<u64> {
+    pub(crate) fn common(&self, one: &BlockStream, other: &BlockStream) -> IoResult<u64> {
         let same = |at: &usize| one.blocks[*at].until == other.blocks[*at].until;
         if one.length == other.length && one.blocks.len().checked_sub(1).is_none_or(|last| same(&last)) {
             return Ok(one.length);
@@ -82,7 +82,7 @@ impl Blocks {
     }
 
     /// At most `most` numbers, starting at `from`.
-    pub(crate) fn read(&self, stream: &Stream, from: u64, most: usize) -> IoResult<Vec<u32>> {
+    pub(crate) fn read(&self, stream: &BlockStream, from: u64, most: usize) -> IoResult<Vec<u32>> {
         let to = stream.length.min(from.saturating_add(most as u64));
         let mut numbers = Vec::with_capacity(to.saturating_sub(from) as usize);
         let mut at = from;
@@ -98,8 +98,8 @@ impl Blocks {
     }
 
     /// The bytes of one block; empty past the end of the sequence.
-    fn unpack(&self, stream: &Stream, block: usize) -> IoResult<Vec<u8>> {
-        let Some(Block { at, packed, .. }) = stream.blocks.get(block) else { return Ok(Vec::new()) };
+    fn unpack(&self, stream: &BlockStream, block: usize) -> IoResult<Vec<u8>> {
+        let Some(ArchiveBlock { at, packed, .. }) = stream.blocks.get(block) else { return Ok(Vec::new()) };
         let mut bytes = vec![0; *packed as usize];
         self.file.read_exact_at(&mut bytes, *at)?;
         let length = (stream.length - (block * BLOCK) as u64).min(BLOCK as u64) as usize * 4;
@@ -112,7 +112,7 @@ impl Blocks {
     }
 }
 
-impl Writer<'_> {
+impl BlockWriter<'_> {
     pub(crate) fn push(&mut self, number: u32) -> IoResult<()> {
         self.block.extend_from_slice(&number.to_le_bytes());
         self.stream.length += 1;
@@ -123,7 +123,7 @@ impl Writer<'_> {
         self.stream.length
     }
 
-    pub(crate) fn finish(mut self) -> IoResult<Stream> {
+    pub(crate) fn finish(mut self) -> IoResult<BlockStream> {
         if !self.block.is_empty() {
             self.flush()?;
         }
@@ -135,7 +135,7 @@ impl Writer<'_> {
         let [high, low] = self.running.each_ref().map(|hash| u128::from(hash.finish()));
         let packed = lz4_flex::block::compress_into(&self.block, &mut self.packed).map_err(IoError::other)?;
         self.into.file.write_all_at(&self.packed[..packed], self.into.end)?;
-        self.stream.blocks.push(Block { at: self.into.end, packed: packed as u32, until: high << 64 | low });
+        self.stream.blocks.push(ArchiveBlock { at: self.into.end, packed: packed as u32, until: high << 64 | low });
         self.into.end += packed as u64;
         self.block.clear();
         Ok(())

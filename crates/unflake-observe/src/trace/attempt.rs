@@ -17,7 +17,7 @@ const MAX_THREADS: usize = 100_000;
 
 /// All processes of one attempt, in the order of their start.
 #[derive(Debug, Clone)]
-pub struct Attempt {
+pub struct TracedAttempt {
     pub processes: Vec<Process>,
     /// What could not be read.
     pub problems: Vec<String>,
@@ -90,13 +90,13 @@ struct Forked {
     first_own: u32,
 }
 
-impl Attempt {
+impl TracedAttempt {
     /// Reads an attempt. An unreadable process or thread is a problem and not an error: the others
     /// are still usable.
-    pub fn open(directory: &Path) -> Result<Attempt, Error> {
+    pub fn open(directory: &Path) -> Result<TracedAttempt, Error> {
         let shared = read_bounded(&directory.join("budget"), 4096).unwrap_or_default();
         let unwritten = shared.get(8..16).is_some_and(|word| word != [0; 8]);
-        let mut attempt = Attempt { processes: Vec::new(), problems: Vec::new(), unwritten };
+        let mut attempt = TracedAttempt { processes: Vec::new(), problems: Vec::new(), unwritten };
         let mut threads = 0;
         for entry in entries(directory)? {
             if !entry.join("process").is_file() {

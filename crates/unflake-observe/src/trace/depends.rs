@@ -7,8 +7,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::trace::attempt::{Accesses, Attempt, Process};
-use crate::trace::executed::Executed;
+use crate::trace::attempt::{Accesses, Process, TracedAttempt};
+use crate::trace::executed::ExecutedCode;
 use crate::trace::files::{read_bounded, unescape_bytes};
 use crate::trace::lines::{PathSide, Project};
 
@@ -35,7 +35,7 @@ const SYSTEM: [&str; 12] =
 /// its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Depends {
-    /// Executed source files, as in [`Executed`].
+    /// ExecutedCode source files, as in [`ExecutedCode`].
     pub executed: BTreeSet<PathBuf>,
     pub read: BTreeSet<PathBuf>,
     /// Exists, and was checked without being opened.
@@ -59,8 +59,8 @@ impl Depends {
     }
 
     /// From a symbolised attempt.
-    pub fn of(attempt: &Attempt, project: &Project) -> Depends {
-        let Executed { files, gaps } = Executed::of(attempt, project);
+    pub fn of(attempt: &TracedAttempt, project: &Project) -> Depends {
+        let ExecutedCode { files, gaps } = ExecutedCode::of(attempt, project);
         let mut depends = Depends { executed: files, gaps, ..Depends::default() };
         let filter = PathFilter::new(attempt, project);
         if attempt.unwritten {
@@ -161,7 +161,7 @@ struct PathFilter<'a> {
 }
 
 impl<'a> PathFilter<'a> {
-    fn new(attempt: &Attempt, project: &'a Project) -> PathFilter<'a> {
+    fn new(attempt: &TracedAttempt, project: &'a Project) -> PathFilter<'a> {
         let home = var_os("HOME").map(PathBuf::from);
         let tool = |variable: &str, usual: &str| {
             var_os(variable).map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(usual)))

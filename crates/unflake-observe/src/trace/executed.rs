@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::trace::attempt::{Attempt, Process};
+use crate::trace::attempt::{Process, TracedAttempt};
 use crate::trace::lines::Project;
 use crate::trace::thread::TruncationReason;
 
 /// The project's files that an attempt executed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Executed {
+pub struct ExecutedCode {
     /// Relative to the root of the project.
     pub files: BTreeSet<PathBuf>,
     /// Why the list may be incomplete; empty if it contains everything that instrumented code
@@ -17,15 +17,15 @@ pub struct Executed {
     pub gaps: Vec<String>,
 }
 
-impl Executed {
+impl ExecutedCode {
     pub fn is_complete(&self) -> bool {
         self.gaps.is_empty()
     }
 
     /// From a symbolised attempt. All frames of a place count, including inlined ones.
     /// Uninstrumented code (dependencies, other programs, data files) is not visible here.
-    pub fn of(attempt: &Attempt, project: &Project) -> Executed {
-        let mut executed = Executed { gaps: attempt.problems.clone(), ..Executed::default() };
+    pub fn of(attempt: &TracedAttempt, project: &Project) -> ExecutedCode {
+        let mut executed = ExecutedCode { gaps: attempt.problems.clone(), ..ExecutedCode::default() };
         if attempt.processes.is_empty() {
             executed.gaps.push("no instrumented process took part".to_owned());
         }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::trace::attempt::{Accesses, Attempt};
+use crate::trace::attempt::{Accesses, TracedAttempt};
 use crate::trace::depends::{MAX_FILES, lost};
 use crate::trace::files::{read_bounded, unescape_bytes};
 
@@ -25,7 +25,7 @@ pub struct FileAccesses {
 }
 
 impl FileAccesses {
-    pub fn of(attempt: &Attempt) -> FileAccesses {
+    pub fn of(attempt: &TracedAttempt) -> FileAccesses {
         let mut accesses = FileAccesses::default();
         accesses.gaps.extend(attempt.problems.iter().cloned());
         accesses.gaps.extend(attempt.unwritten.then(|| lost(b"no-room")));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::trace::Error;
 use crate::trace::depends::ToolHome;
 use crate::trace::nondeterminism_calls::CallTable;
-use crate::trace::places::{Frame, Place, Places};
+use crate::trace::places::{CallPath, Frame, Places};
 use crate::trace::thread::{PlaceIds, Thread};
 
 /// Defines the project's own code: files below a root, without some excluded directories.
@@ -99,7 +99,7 @@ pub(crate) enum PathSide {
 
 /// A source line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Line {
+pub struct TracedLine {
     /// Relative to the root of the project.
     pub file: Arc<Path>,
     pub line: u32,
@@ -113,20 +113,20 @@ pub struct Line {
 /// A place without such a frame is excluded.
 #[derive(Debug)]
 pub struct Lines {
-    lines: Vec<Line>,
+    lines: Vec<TracedLine>,
     of_place: HashMap<u32, u32>,
 }
 
 impl Lines {
     pub fn new(places: &Places, project: &Project) -> Lines {
         let mut files: HashMap<Arc<str>, Option<Arc<Path>>> = HashMap::new();
-        let mut numbers: HashMap<Line, u32> = HashMap::new();
+        let mut numbers: HashMap<TracedLine, u32> = HashMap::new();
         let mut of_place = HashMap::new();
         let mut own = |frame: &Frame| {
             let file = files.entry(frame.file.clone()).or_insert_with(|| project.own(&frame.file).map(Into::into));
-            file.clone().map(|file| Line { file, line: frame.line, function: frame.function.clone() })
+            file.clone().map(|file| TracedLine { file, line: frame.line, function: frame.function.clone() })
         };
-        let mut line = |place: &Place| place.iter().rev().filter(|frame| frame.line > 0).find_map(&mut own);
+        let mut line = |place: &CallPath| place.iter().rev().filter(|frame| frame.line > 0).find_map(&mut own);
         for (id, place) in places.iter() {
             if let Some(line) = line(place) {
                 let next = numbers.len() as u32;
@@ -139,7 +139,7 @@ impl Lines {
     }
 
     /// The line of a place.
-    pub fn get(&self, id: u32) -> Option<&Line> {
+    pub fn get(&self, id: u32) -> Option<&TracedLine> {
         self.of_place.get(&id).map(|number| &self.lines[*number as usize])
     }
 
@@ -159,7 +159,7 @@ pub struct LinesOf<'a> {
 }
 
 impl<'a> Iterator for LinesOf<'a> {
-    type Item = Result<&'a Line, Error>;
+    type Item = Result<&'a TracedLine, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

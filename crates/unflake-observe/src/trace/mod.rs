@@ -74,16 +74,16 @@ mod symbols;
 mod thread;
 
 pub use archive::TraceArchive;
-pub use attempt::{Attempt, Process};
+pub use attempt::{Process, TracedAttempt};
 pub use binary::{Instrumented, instrumented};
 pub use depends::{Depends, ToolHome};
 pub use error::Error;
-pub use executed::Executed;
+pub use executed::ExecutedCode;
 pub use file_accesses::FileAccesses;
-pub use lines::{Line, Lines, LinesOf, Project};
+pub use lines::{Lines, LinesOf, Project, TracedLine};
 pub use nondeterminism_calls::CallTable;
-pub use places::{Frame, Place, Places};
-pub use runtime::{Limits, Runtime};
+pub use places::{CallPath, Frame, Places};
+pub use runtime::{Limits, TraceRuntime};
 pub use symbols::Symboliser;
 pub use thread::{PlaceIds, Thread, ThreadHeader, Truncated, TruncationReason, write_thread};
 

@@ -26,34 +26,34 @@ pub struct Frame {
 }
 
 /// A place in the code: its frames from the outermost to the innermost.
-pub type Place = Arc<[Frame]>;
+pub type CallPath = Arc<[Frame]>;
 
 /// The meaning of the ids in the thread files of one process.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Places {
-    places: HashMap<u64, Place>,
+    places: HashMap<u64, CallPath>,
     /// What is unknown about these places.
     pub notes: Vec<String>,
 }
 
 impl Places {
-    pub fn get(&self, id: u32) -> Option<&Place> {
+    pub fn get(&self, id: u32) -> Option<&CallPath> {
         self.at(id.into())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Place)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &CallPath)> {
         self.places.iter().filter_map(|(id, place)| Some((u32::try_from(*id).ok()?, place)))
     }
 
-    pub fn insert(&mut self, id: u32, place: Place) {
+    pub fn insert(&mut self, id: u32, place: CallPath) {
         self.put(id.into(), place);
     }
 
-    pub(crate) fn at(&self, key: u64) -> Option<&Place> {
+    pub(crate) fn at(&self, key: u64) -> Option<&CallPath> {
         self.places.get(&key)
     }
 
-    pub(crate) fn put(&mut self, key: u64, place: Place) {
+    pub(crate) fn put(&mut self, key: u64, place: CallPath) {
         self.places.insert(key, place);
     }
 

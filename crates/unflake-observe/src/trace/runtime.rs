@@ -19,7 +19,7 @@ const LIBRARY: &str = "libunflake_trace.so";
 /// release of unflake continue to work after an update, and several processes may install it at
 /// once.
 #[derive(Debug, Clone)]
-pub struct Runtime {
+pub struct TraceRuntime {
     directory: PathBuf,
 }
 
@@ -38,10 +38,10 @@ impl Default for Limits {
     }
 }
 
-impl Runtime {
+impl TraceRuntime {
     /// Installs the runtime below `cache` if it does not exist there. The directory must exist as
     /// long as programs that were built with it are used.
-    pub fn lay_out(cache: &Path) -> Result<Runtime, Error> {
+    pub fn lay_out(cache: &Path) -> Result<TraceRuntime, Error> {
         if BYTES.is_empty() {
             return Err(Error::new("native code can be traced on Linux with glibc, on x86-64 and arm64 only"));
         }
@@ -56,11 +56,11 @@ impl Runtime {
         let directory = cache.join(format!("trace-{HASH}"));
         let library = directory.join(LIBRARY);
         if fs::read(&library).is_ok_and(|there| there == BYTES) {
-            return Ok(Runtime { directory });
+            return Ok(TraceRuntime { directory });
         }
         fs::create_dir_all(&directory).map_err(Error::at(&directory))?;
         replace(&library, BYTES)?;
-        Ok(Runtime { directory })
+        Ok(TraceRuntime { directory })
     }
 
     pub fn directory(&self) -> &Path {
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_path_that_linkers_split_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let error = Runtime::lay_out(&directory.path().join("a,b")).unwrap_err();
+        let error = TraceRuntime::lay_out(&directory.path().join("a,b")).unwrap_err();
         assert!(error.to_string().ends_with("cannot be linked with a path that has a comma, colon or $"), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn a_damaged_runtime_is_reinstalled() {
         let directory = tempfile::tempdir().unwrap();
-        let runtime = Runtime::lay_out(directory.path()).unwrap();
+        let runtime = TraceRuntime::lay_out(directory.path()).unwrap();
         fs::write(runtime.library(), "not it").unwrap();
-        Runtime::lay_out(directory.path()).unwrap();
+        TraceRuntime::lay_out(directory.path()).unwrap();
         assert_eq!(fs::read(runtime.library()).unwrap(), BYTES);
     }
 }

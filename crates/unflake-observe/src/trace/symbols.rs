@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 
 use crate::trace::Error;
-use crate::trace::attempt::{Attempt, FileVersion, IdKind, Module, Process};
+use crate::trace::attempt::{FileVersion, IdKind, Module, Process, TracedAttempt};
 use crate::trace::binary::DebugInfo;
 use crate::trace::files::{read_bounded, replace};
 use crate::trace::lines::Project;
-use crate::trace::places::{Frame, InternedTexts, Place, Places};
+use crate::trace::places::{CallPath, Frame, InternedTexts, Places};
 
 /// The highest bit of an entry in a table of addresses marks the beginning of a function.
 const ADDRESS: u64 = !(1 << 63);
@@ -45,7 +45,7 @@ impl Symboliser {
 
     /// Writes the missing tables of places of all processes. Unknown facts are notes in the table;
     /// an error means that a table could not be written.
-    pub fn symbolise(&mut self, attempt: &Attempt) -> Result<(), Error> {
+    pub fn symbolise(&mut self, attempt: &TracedAttempt) -> Result<(), Error> {
         for process in &attempt.processes {
             let table = process.directory.join("places");
             if !table.exists() {
@@ -57,11 +57,11 @@ impl Symboliser {
     }
 
     /// Records which places of each program and library of an attempt belong to the project, so
-    /// that later attempts trace only those ([`Runtime::tracing`]). Places of unknown origin count
+    /// that later attempts trace only those ([`TraceRuntime::tracing`]). Places of unknown origin count
     /// as own. Code that gcc compiled has no table of places, and is traced completely.
     ///
-    /// [`Runtime::tracing`]: crate::trace::Runtime::tracing
-    pub fn own(&mut self, attempt: &Attempt, project: &Project, directory: &Path) -> Result<(), Error> {
+    /// [`TraceRuntime::tracing`]: crate::trace::TraceRuntime::tracing
+    pub fn own(&mut self, attempt: &TracedAttempt, project: &Project, directory: &Path) -> Result<(), Error> {
         fs::create_dir_all(directory).map_err(Error::at(directory))?;
         for module in attempt.processes.iter().flat_map(|process| &process.modules) {
             let FileVersion { size, seconds, nanoseconds } = module.version;
@@ -199,7 +199,7 @@ impl CachedBinary {
         binary
     }
 
-    fn place(&mut self, address: u64, texts: &mut InternedTexts) -> Place {
+    fn place(&mut self, address: u64, texts: &mut InternedTexts) -> CallPath {
         if let Some(place) = self.known.at(address) {
             return place.clone();
         }
@@ -209,7 +209,7 @@ impl CachedBinary {
         place
     }
 
-    fn look_up(&mut self, address: u64, texts: &mut InternedTexts) -> Option<Place> {
+    fn look_up(&mut self, address: u64, texts: &mut InternedTexts) -> Option<CallPath> {
         if self.closed.is_some() {
             return None;
         }
@@ -247,7 +247,7 @@ impl CachedBinary {
     }
 }
 
-fn nowhere(function: &str, texts: &mut InternedTexts) -> Place {
+fn nowhere(function: &str, texts: &mut InternedTexts) -> CallPath {
     [Frame { file: texts.get(""), line: 0, function: texts.get(function) }].into()
 }
 

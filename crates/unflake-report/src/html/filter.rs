@@ -6,7 +6,7 @@ use maud::{Markup, display, html};
 
 use crate::TuneReport;
 use crate::html::markup::standalone;
-use crate::terminal::filter::{ThresholdPoint, evidence_sentence};
+use crate::terminal::filter::{ThresholdRow, evidence_sentence};
 use crate::text::format;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}\
@@ -43,7 +43,7 @@ fn curves(tuned: &TuneReport) -> Markup {
     let most = tuned.curve.last().map_or(0.1, |last| last.0).max(tuned.threshold).max(0.1);
     let x = |threshold: f64| MARGIN + threshold / most * (width - 2.0 * MARGIN);
     let y = |share: f64| height - MARGIN - share * (height - 2.0 * MARGIN);
-    let points = |share: fn(&ThresholdPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+    let points = |share: fn(&ThresholdRow) -> Option<f64>| -> Vec<(f64, f64)> {
         tuned.curve.iter().filter_map(|at| Some((x(at.0), y(share(at)?)))).collect()
     };
     let every = (tuned.curve.len() / 8).max(1);

@@ -21,7 +21,7 @@ const SCHEMA: u32 = 2;
 
 /// Borrows everything: a run of 20,000 tests is serialized in place, not copied.
 #[derive(Serialize)]
-struct Document<'a> {
+struct JsonDocument<'a> {
     schema: u32,
     command: &'a str,
     runner_command: &'a [String],
@@ -92,7 +92,7 @@ fn evidence(finding: &Finding) -> Option<serde_json::Value> {
 pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
     let cases = TestCases::of(run);
     let findings = run.findings.iter().zip(causes(run.findings));
-    let document = Document {
+    let document = JsonDocument {
         schema: SCHEMA,
         command,
         runner_command: run.command,

@@ -18,7 +18,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// A line of the project.
-struct Place {
+struct ResultPlace {
     file: String,
     line: u32,
 }
@@ -50,21 +50,23 @@ pub fn sarif(run: &RunReport, version: &str, out: &mut dyn Write) -> io::Result<
 }
 
 /// The lines of the root cause, or of a real failure, the most likely first.
-fn places(cases: &TestCases, finding: &Finding) -> Vec<Place> {
+fn places(cases: &TestCases, finding: &Finding) -> Vec<ResultPlace> {
     let places = match &finding.detail {
         Detail::Verdict(_) if finding.is_real() => {
             let failures = cases.get(&finding.test).into_iter().flat_map(|case| case.failures());
             let places = failures
                 .filter_map(|attempt| attempt.failure.as_ref())
-                .filter_map(|failure| Some(Place { file: failure.file.clone()?, line: failure.line? }));
+                .filter_map(|failure| Some(ResultPlace { file: failure.file.clone()?, line: failure.line? }));
             places.take(1).collect()
         }
         Detail::Divergence(divergence) => {
-            divergence.locations.iter().take(1).map(|start| Place::from(&start.line)).collect()
+            divergence.locations.iter().take(1).map(|start| ResultPlace::from(&start.line)).collect()
         }
-        Detail::State(leak) => leak.cells.iter().filter_map(|cell| cell.written.as_ref()).map(Place::from).collect(),
+        Detail::State(leak) => {
+            leak.cells.iter().filter_map(|cell| cell.written.as_ref()).map(ResultPlace::from).collect()
+        }
         Detail::Filter(filtered) => {
-            vec![Place { file: filtered.assertion.spot.file.clone(), line: filtered.line }]
+            vec![ResultPlace { file: filtered.assertion.spot.file.clone(), line: filtered.line }]
         }
         _ => Vec::new(),
     };
@@ -92,7 +94,7 @@ fn description(finding: &Finding) -> String {
     }
 }
 
-fn result(finding: &Finding, cause: &Fingerprint, rule: &str, places: &[Place]) -> Value {
+fn result(finding: &Finding, cause: &Fingerprint, rule: &str, places: &[ResultPlace]) -> Value {
     let level = if finding.is_real() { "error" } else { "warning" };
     let sentence = divergence_text::finding_sentence(finding);
     let mut text = format!("{} {}", one_line(finding.test.as_str()), one_line(&sentence));
@@ -107,7 +109,7 @@ fn result(finding: &Finding, cause: &Fingerprint, rule: &str, places: &[Place]) 
         "ruleId": rule,
         "level": level,
         "message": { "text": text },
-        "locations": places.iter().map(Place::location).collect::<Vec<_>>(),
+        "locations": places.iter().map(ResultPlace::location).collect::<Vec<_>>(),
         "partialFingerprints": { "unflakeFinding/v1": finding.id().0, "unflakeCause/v1": cause.0 },
         "properties": {
             "test": finding.test.as_str(),
@@ -116,14 +118,14 @@ fn result(finding: &Finding, cause: &Fingerprint, rule: &str, places: &[Place]) 
         },
     });
     if let Some(line) = shows {
-        let mut related = Place::from(line).location();
+        let mut related = ResultPlace::from(line).location();
         related["message"] = json!({ "text": "the failure shows here" });
         result["relatedLocations"] = json!([related]);
     }
     result
 }
 
-impl Place {
+impl ResultPlace {
     fn location(&self) -> Value {
         json!({
             "physicalLocation": {
@@ -134,13 +136,13 @@ impl Place {
     }
 }
 
-impl From<&SourceLine> for Place {
+impl From<&SourceLine> for ResultPlace {
     fn from(line: &SourceLine) -> Self {
         Self { file: line.file.to_string(), line: line.line }
     }
 }
 
-impl From<&WriteSite> for Place {
+impl From<&WriteSite> for ResultPlace {
     fn from(site: &WriteSite) -> Self {
         Self { file: site.file.clone(), line: site.line }
     }

@@ -48,7 +48,7 @@ pub struct AssertionRanks<'a> {
 
 /// A threshold, the share of varying assertions that it excuses, and the share of bug-revealing
 /// ones that it keeps.
-pub type ThresholdPoint = (f64, Option<f64>, Option<f64>);
+pub type ThresholdRow = (f64, Option<f64>, Option<f64>);
 
 /// A recommended threshold with its evidence.
 pub struct TuneReport {
@@ -56,7 +56,7 @@ pub struct TuneReport {
     pub removed: f64,
     pub kept: f64,
     pub balance: Option<(f64, f64)>,
-    pub curve: Vec<ThresholdPoint>,
+    pub curve: Vec<ThresholdRow>,
     pub bugs: u32,
     pub updates: u32,
     pub flaky: u32,

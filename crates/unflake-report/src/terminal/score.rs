@@ -108,17 +108,17 @@ impl Scores {
     /// Writes one document in the form of `--json`.
     pub fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         #[derive(Serialize)]
-        struct Finding<'a> {
+        struct ScoreFinding<'a> {
             technique: &'static str,
             kind: ScoreState,
             sentence: String,
             #[serde(flatten)]
             row: &'a ScoreRow,
         }
-        let findings: Vec<Finding> = self
+        let findings: Vec<ScoreFinding> = self
             .rows
             .iter()
-            .map(|row| Finding { technique: "score", kind: row.state, sentence: row.sentence(), row })
+            .map(|row| ScoreFinding { technique: "score", kind: row.state, sentence: row.sentence(), row })
             .collect();
         let document = serde_json::json!({
             "schema": 1, "command": "history score", "exit": self.exit, "tests": self.tests, "runs": self.runs, "excluded_runs": self.excluded_runs,

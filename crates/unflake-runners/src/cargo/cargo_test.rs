@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::cargo::handoff_socket::{HandoffSocket, Invocation};
-use crate::cargo::libtest::{self, Harness, HarnessArgs, Listing, TestBinary, WholeProgram};
+use crate::cargo::libtest::{self, Harness, HarnessArgs, LibtestListing, TestBinary, WholeProgram};
 use crate::cargo::{self, shims, traced_build};
 use crate::driver::list_context::ListContext;
 use crate::driver::suite::{ListError, Suite, TestCase};
@@ -28,7 +28,7 @@ struct ListedProgram {
     invocation: Invocation,
     binary: TestBinary,
     /// None for a program with its own harness, which is not asked for its tests.
-    listed: Option<Result<(HarnessArgs, Listing), ListError>>,
+    listed: Option<Result<(HarnessArgs, LibtestListing), ListError>>,
 }
 
 impl ListedProgram {
@@ -177,11 +177,11 @@ pub(crate) fn values_of(words: &[String], option: &str) -> Vec<String> {
 #[derive(Deserialize)]
 struct Artifact {
     executable: PathBuf,
-    target: Target,
+    target: CargoTarget,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     kind: Vec<String>,
     name: String,
     src_path: PathBuf,
@@ -225,7 +225,7 @@ fn add(
 }
 
 /// The name of a target, and the options of cargo that select it.
-fn named(package: &str, target: &Target) -> (String, Vec<String>) {
+fn named(package: &str, target: &CargoTarget) -> (String, Vec<String>) {
     let options = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let name = &target.name;
     match target.kind.first().map_or("lib", String::as_str) {
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn targets_are_named_as_nextest_names_them() {
         let name = |kind: &str| {
-            let target = Target { kind: vec![kind.to_owned()], name: "x".to_owned(), src_path: PathBuf::new() };
+            let target = CargoTarget { kind: vec![kind.to_owned()], name: "x".to_owned(), src_path: PathBuf::new() };
             named("shop", &target).0
         };
         assert_eq!(["lib", "test", "bin", "proc-macro"].map(name), ["shop", "shop::x", "shop::bin/x", "shop"]);

@@ -76,7 +76,7 @@ pub(crate) enum IgnoredTests {
 }
 
 /// The tests that a program lists.
-pub(crate) struct Listing {
+pub(crate) struct LibtestListing {
     all: Vec<String>,
     /// Those that are listed and not run.
     ignored: BTreeSet<String>,
@@ -133,11 +133,11 @@ pub(crate) fn tests(
     name: &str,
     file: Option<&str>,
     in_one_process: bool,
-    listing: Listing,
+    listing: LibtestListing,
     plain: &dyn Fn(&str) -> Vec<String>,
 ) -> Vec<TestCase> {
     let binary = Arc::new(binary);
-    let Listing { all, ignored } = listing;
+    let LibtestListing { all, ignored } = listing;
     let shared: Option<Arc<dyn Program>> =
         (in_one_process && binary.harness == Harness::Libtest).then(|| -> Arc<dyn Program> {
             let choosing = parse_args.choosing.clone();
@@ -159,7 +159,7 @@ pub(crate) fn tests(
 
 impl TestBinary {
     /// Asks the program for its tests.
-    pub(crate) fn listing(&self, parse_args: &HarnessArgs) -> Result<Listing, String> {
+    pub(crate) fn listing(&self, parse_args: &HarnessArgs) -> Result<LibtestListing, String> {
         let all = self.list(parse_args)?;
         // libtest reports ignored tests itself. What a compatible harness prints of them is not
         // known.
@@ -171,7 +171,7 @@ impl TestBinary {
             }
             _ => BTreeSet::new(),
         };
-        Ok(Listing { all, ignored })
+        Ok(LibtestListing { all, ignored })
     }
 
     fn list(&self, parse_args: &HarnessArgs) -> Result<Vec<String>, String> {

@@ -13,7 +13,7 @@ use std::{env, os};
 
 use serde::Deserialize;
 use tracing::debug;
-use unflake_observe::trace::Runtime;
+use unflake_observe::trace::TraceRuntime;
 
 use crate::cargo::cargo_test::values_of;
 use crate::cargo::shims;
@@ -60,7 +60,7 @@ pub(super) fn variables(context: &ListContext<'_>) -> Result<Vec<(&'static str, 
 
 /// A link beside the runtime under which cargo starts `unflake` in place of rustc. cargo tells
 /// builds apart by this path: another runtime has another directory and so another build.
-pub fn wrapper_link(runtime: &Runtime, unflake: &Path) -> io::Result<PathBuf> {
+pub fn wrapper_link(runtime: &TraceRuntime, unflake: &Path) -> io::Result<PathBuf> {
     let link = runtime.directory().join(WRAPPER);
     if fs::read_link(&link).is_ok_and(|there| there == unflake) {
         return Ok(link);
@@ -111,7 +111,7 @@ const INSTRUMENT: [&str; 9] = [
 /// there twice, told apart by the wrapper's path. Programs go to `unflake` in the target directory,
 /// so a traced one never replaces a plain one.
 pub fn cargo_variables(
-    runtime: &Runtime,
+    runtime: &TraceRuntime,
     wrapper: &Path,
     target: &Path,
     build: Option<&Path>,
@@ -148,7 +148,7 @@ pub fn rustc_wrapper(
     };
     command.args(&arguments);
     let purpose = purpose(&expand_files(&arguments)?);
-    if purpose != Purpose::Other {
+    if purpose != BuildPurpose::Other {
         let mut path = OsString::from("-Lnative=");
         path.push(runtime);
         // The built program finds the runtime here.
@@ -156,14 +156,14 @@ pub fn rustc_wrapper(
         found_at.push(runtime);
         command.arg(path).arg(found_at);
     }
-    if purpose == Purpose::Traced {
+    if purpose == BuildPurpose::Traced {
         command.args(INSTRUMENT);
     }
     Ok(command)
 }
 
 #[derive(Debug, PartialEq)]
-enum Purpose {
+enum BuildPurpose {
     /// Code of the project that its tests run.
     Traced,
     /// A build script or macro. It is not traced, but may link a library of the project that is.
@@ -172,7 +172,7 @@ enum Purpose {
     Other,
 }
 
-fn purpose(arguments: &[String]) -> Purpose {
+fn purpose(arguments: &[String]) -> BuildPurpose {
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     // Both `--name value` and `--name=value`, as often as they occur.
     let values = |name: &'static str| {
@@ -182,11 +182,11 @@ fn purpose(arguments: &[String]) -> Purpose {
     };
     let links = values("--emit").any(|kinds| kinds.split(',').any(|kind| kind.split('=').next() == Some("link")));
     if has("-") || has("-vV") || values("--print").next().is_some() || !links {
-        return Purpose::Other;
+        return BuildPurpose::Other;
     }
     let script = values("--crate-name").any(|name| name.starts_with("build_script_"));
     let macros = values("--crate-type").any(|kinds| kinds.split(',').any(|kind| kind == "proc-macro"));
-    if script || macros { Purpose::Linked } else { Purpose::Traced }
+    if script || macros { BuildPurpose::Linked } else { BuildPurpose::Traced }
 }
 
 /// Replaces `@file` by its lines: cargo uses it for arguments that are too long for the system.
@@ -213,7 +213,7 @@ fn expand_files(arguments: &[OsString]) -> io::Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn purpose_of(arguments: &str) -> Purpose {
+    fn purpose_of(arguments: &str) -> BuildPurpose {
         purpose(&arguments.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
@@ -221,15 +221,24 @@ mod tests {
     fn only_what_tests_run_is_traced() {
         let lib =
             "--crate-name app --edition=2024 src/lib.rs --crate-type lib --emit=dep-info,metadata,link -C debuginfo=2";
-        assert_eq!(purpose_of(lib), Purpose::Traced);
-        assert_eq!(purpose_of("--crate-name app src/lib.rs --emit=dep-info,link --test"), Purpose::Traced);
-        assert_eq!(purpose_of("--crate-name app src/lib.rs --crate-type lib --emit=dep-info,metadata"), Purpose::Other);
+        assert_eq!(purpose_of(lib), BuildPurpose::Traced);
+        assert_eq!(purpose_of("--crate-name app src/lib.rs --emit=dep-info,link --test"), BuildPurpose::Traced);
+        assert_eq!(
+            purpose_of("--crate-name app src/lib.rs --crate-type lib --emit=dep-info,metadata"),
+            BuildPurpose::Other
+        );
         let script = "--crate-name build_script_build build.rs --crate-type bin --emit=dep-info,link";
-        assert_eq!(purpose_of(script), Purpose::Linked);
-        assert_eq!(purpose_of("--crate-name mac lib.rs --crate-type proc-macro --emit dep-info,link"), Purpose::Linked);
-        assert_eq!(purpose_of("-vV"), Purpose::Other);
-        assert_eq!(purpose_of("- --crate-name ___ --print=file-names --crate-type bin --emit=link"), Purpose::Other);
-        assert_eq!(purpose_of("--print cfg --emit=link"), Purpose::Other);
+        assert_eq!(purpose_of(script), BuildPurpose::Linked);
+        assert_eq!(
+            purpose_of("--crate-name mac lib.rs --crate-type proc-macro --emit dep-info,link"),
+            BuildPurpose::Linked
+        );
+        assert_eq!(purpose_of("-vV"), BuildPurpose::Other);
+        assert_eq!(
+            purpose_of("- --crate-name ___ --print=file-names --crate-type bin --emit=link"),
+            BuildPurpose::Other
+        );
+        assert_eq!(purpose_of("--print cfg --emit=link"), BuildPurpose::Other);
     }
 
     #[test]

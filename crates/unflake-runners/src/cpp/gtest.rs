@@ -156,7 +156,7 @@ fn names_in(text: &str) -> Vec<String> {
 }
 
 #[derive(Deserialize)]
-struct Json {
+struct GtestJson {
     #[serde(default)]
     testsuites: Vec<JsonSuite>,
 }
@@ -175,7 +175,7 @@ struct JsonTest {
     line: Option<u32>,
 }
 
-fn locations_in(json: Json) -> HashMap<String, (String, u32)> {
+fn locations_in(json: GtestJson) -> HashMap<String, (String, u32)> {
     let mut locations = HashMap::new();
     for suite in json.testsuites {
         for test in suite.testsuite {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use unflake_observe::trace::{Instrumented, Runtime, instrumented};
+use unflake_observe::trace::{Instrumented, TraceRuntime, instrumented};
 
 use crate::driver::suite::ListError;
 
@@ -17,7 +17,7 @@ pub struct Flags {
 }
 
 /// For clang, from version 6.
-pub fn clang(runtime: &Runtime) -> Flags {
+pub fn clang(runtime: &TraceRuntime) -> Flags {
     // Build systems may pass the compiler's flags to the linker, too. gcc has no such flag.
     let link = ["-fno-sanitize-link-runtime".to_owned()].into_iter().chain(link(runtime)).collect();
     let compile = ["-g", "-fsanitize-coverage=trace-pc-guard,pc-table,no-prune"].map(str::to_owned).into();
@@ -25,11 +25,11 @@ pub fn clang(runtime: &Runtime) -> Flags {
 }
 
 /// For gcc. Slower than clang: each event has to find out its own address.
-pub fn gcc(runtime: &Runtime) -> Flags {
+pub fn gcc(runtime: &TraceRuntime) -> Flags {
     Flags { compile: ["-g", "-fsanitize-coverage=trace-pc"].map(str::to_owned).into(), link: link(runtime) }
 }
 
-fn link(runtime: &Runtime) -> Vec<String> {
+fn link(runtime: &TraceRuntime) -> Vec<String> {
     let directory = runtime.directory().display();
     // Some linkers drop libraries that nothing earlier on the line needs.
     let kept = ["-Wl,--push-state,--no-as-needed", "-lunflake_trace", "-Wl,--pop-state"].map(str::to_owned);
@@ -37,7 +37,7 @@ fn link(runtime: &Runtime) -> Vec<String> {
 }
 
 /// What to do before a program can be traced; None if it can.
-pub fn advice(how: Instrumented, runtime: &Runtime) -> Option<String> {
+pub fn advice(how: Instrumented, runtime: &TraceRuntime) -> Option<String> {
     match how {
         Instrumented::Guards | Instrumented::Addresses => None,
         Instrumented::OtherRuntime => Some(
@@ -59,7 +59,7 @@ pub fn advice(how: Instrumented, runtime: &Runtime) -> Option<String> {
 }
 
 /// Refuses a program that the user has built without tracing, with the way to build it.
-pub(super) fn check(program: &Path, runtime: &Runtime) -> Result<(), ListError> {
+pub(super) fn check(program: &Path, runtime: &TraceRuntime) -> Result<(), ListError> {
     let how = instrumented(program).map_err(|error| ListError::usage(error.to_string()))?;
     match (how, advice(how, runtime)) {
         (_, None) => Ok(()),
@@ -68,7 +68,7 @@ pub(super) fn check(program: &Path, runtime: &Runtime) -> Result<(), ListError> 
     }
 }
 
-fn how_to_build(program: &Path, runtime: &Runtime) -> String {
+fn how_to_build(program: &Path, runtime: &TraceRuntime) -> String {
     let with = |compiler: &str, flags: Flags| {
         let Flags { compile, link } = flags;
         let (compile, link) = (compile.join(" "), link.join(" "));

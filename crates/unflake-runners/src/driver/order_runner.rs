@@ -19,14 +19,14 @@ use crate::driver::suite::TestCase;
 use crate::driver::test_result::{TestResult, failed};
 use crate::driver::trace_recorder::TraceRecorder;
 use crate::process::bounded_text::shortened;
-use crate::process::child::{self, ProcessLimits};
+use crate::process::child::{self, ChildLimits};
 use crate::process::spec::{EnvChanges, ExitKind};
 
 pub(crate) struct OrderRunner<'a> {
     pub(crate) tests: &'a [TestCase],
     pub(crate) connection: &'a Connection,
     pub(crate) env_changes: &'a EnvChanges,
-    pub(crate) limits: ProcessLimits,
+    pub(crate) limits: ChildLimits,
     /// How many processes have been started.
     pub(crate) processes: &'a AtomicU32,
     /// The recorder of traces and the directory they go to, where traces are wanted.
@@ -54,7 +54,7 @@ struct ProcessBatch {
 
 /// What has been reported of a test.
 #[derive(Clone, Copy, PartialEq)]
-enum Progress {
+enum OrderProgress {
     Waiting,
     Started,
     Done,
@@ -192,15 +192,15 @@ impl OrderRunner<'_> {
             }
             return Vec::new();
         }
-        let mut progress = vec![Progress::Waiting; numbers.len()];
+        let mut progress = vec![OrderProgress::Waiting; numbers.len()];
         let mut agent_failed = false;
         let mut to_event = |event: ProgramEvent| match event {
             ProgramEvent::Started(at) => {
-                progress[at] = Progress::Started;
+                progress[at] = OrderProgress::Started;
                 start(at)
             }
             ProgramEvent::Done(at, result) => {
-                progress[at] = Progress::Done;
+                progress[at] = OrderProgress::Done;
                 on_result(&result);
                 done(at, result)
             }
@@ -251,13 +251,16 @@ impl OrderRunner<'_> {
             return Vec::new();
         }
         if !program.is_ordered() {
-            return (0..numbers.len()).filter(|at| progress[*at] != Progress::Done).map(|at| numbers[at]).collect();
+            return (0..numbers.len())
+                .filter(|at| progress[*at] != OrderProgress::Done)
+                .map(|at| numbers[at])
+                .collect();
         }
         // A test before the last finished one that has no result was left out: that is a failure,
         // and so is a process that does nothing for its first test.
-        let reached = progress.iter().rposition(|one| *one == Progress::Done).map_or(1, |at| at + 1);
-        for at in (0..reached).filter(|at| progress[*at] != Progress::Done) {
-            if progress[at] == Progress::Waiting {
+        let reached = progress.iter().rposition(|one| *one == OrderProgress::Done).map_or(1, |at| at + 1);
+        for at in (0..reached).filter(|at| progress[*at] != OrderProgress::Done) {
+            if progress[at] == OrderProgress::Waiting {
                 self.connection.send(&start(at));
             }
             let message = match &ended {

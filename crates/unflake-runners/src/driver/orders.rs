@@ -22,7 +22,7 @@ use crate::driver::order_runner::OrderRunner;
 use crate::driver::suite::{ListError, Suite, TestCase};
 use crate::driver::trace_recorder::TraceRecorder;
 use crate::options::RunnerOptions;
-use crate::process::child::ProcessLimits;
+use crate::process::child::ChildLimits;
 use crate::runner::{Driver, Runner};
 
 /// A `listed` event has at most this many tests.
@@ -166,7 +166,7 @@ impl ListedDriver {
                         tests: &self.suite.tests,
                         connection: &self.connection,
                         env_changes: &self.env.restore,
-                        limits: ProcessLimits { time: limit.map(Duration::from_millis), output: self.env.output_limit },
+                        limits: ChildLimits { time: limit.map(Duration::from_millis), output: self.env.output_limit },
                         processes: &self.processes,
                         tracing: self.recorder.as_ref().map(|recorder| (recorder, self.env.run_dir.as_path())),
                         environment: self.environment,

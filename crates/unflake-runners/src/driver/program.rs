@@ -7,7 +7,7 @@ use unflake_protocol::{NotRestored, ProbeOrder};
 
 use crate::driver::suite::TestCase;
 use crate::driver::test_result::TestResult;
-use crate::process::child::ProcessLimits;
+use crate::process::child::ChildLimits;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec};
 
 /// A program that can be started to run tests.
@@ -79,7 +79,7 @@ pub(crate) trait Program: Send + Sync {
 pub(crate) struct ProbeContext<'a> {
     pub(crate) probe: &'a ProbeOrder,
     pub(crate) env_changes: &'a EnvChanges,
-    pub(crate) limits: &'a ProcessLimits,
+    pub(crate) limits: &'a ChildLimits,
 }
 
 /// Follows one process and reports what happens to its tests.

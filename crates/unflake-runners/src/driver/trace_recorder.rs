@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Mutex;
 
-use unflake_observe::trace::{Attempt, Limits, Runtime, Symboliser};
+use unflake_observe::trace::{Limits, Symboliser, TraceRuntime, TracedAttempt};
 
 use crate::process::spec::EnvChanges;
 
 pub(crate) struct TraceRecorder {
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: TraceRuntime,
     symbolizer: Mutex<Symboliser>,
     /// Whether values of variables are wanted. Native code has none to report.
     pub(crate) values: bool,
@@ -19,7 +19,7 @@ pub(crate) struct TraceRecorder {
 impl TraceRecorder {
     /// `cache` holds the runtime as long as programs that were built with it are to run.
     pub(crate) fn new(cache: &Path, values: bool) -> Result<Self, String> {
-        let runtime = Runtime::lay_out(cache).map_err(|error| error.to_string())?;
+        let runtime = TraceRuntime::lay_out(cache).map_err(|error| error.to_string())?;
         let symbolizer = Mutex::new(Symboliser::new(&cache.join("symbols")));
         Ok(Self { runtime, symbolizer, values })
     }
@@ -27,13 +27,13 @@ impl TraceRecorder {
     /// The variables that make a process write its trace into a directory.
     pub(crate) fn variables(&self, directory: &Path) -> EnvChanges {
         let text = |(name, value): (&str, OsString)| (name.to_owned(), Some(value.to_string_lossy().into_owned()));
-        let variables = Runtime::tracing(directory, Limits::default(), None).unwrap_or_default();
+        let variables = TraceRuntime::tracing(directory, Limits::default(), None).unwrap_or_default();
         variables.into_iter().map(text).collect()
     }
 
     /// Makes the trace of a process readable. None: the process wrote none.
     pub(crate) fn finish(&self, directory: &Path) -> Option<String> {
-        let attempt = Attempt::open(directory).ok().filter(|attempt| !attempt.processes.is_empty())?;
+        let attempt = TracedAttempt::open(directory).ok().filter(|attempt| !attempt.processes.is_empty())?;
         let mut symbolizer = self.symbolizer.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         symbolizer.symbolise(&attempt).ok()?;
         Some(directory.to_string_lossy().into_owned())

@@ -98,7 +98,7 @@ pub(crate) fn remarks(report: &Report, end: &ProcessEnd) -> Vec<String> {
 
 /// One test of the first report.
 #[derive(Clone)]
-pub(crate) struct ListedTest {
+pub(crate) struct ReportedTestName {
     pub(crate) suite: String,
     pub(crate) classname: String,
     pub(crate) name: String,
@@ -108,7 +108,7 @@ pub(crate) struct ListedTest {
     pub(crate) nth: usize,
 }
 
-pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ListedTest> {
+pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ReportedTestName> {
     let mut seen: HashMap<(String, String), usize> = HashMap::new();
     let mut known = Vec::new();
     for Reported { suite, classname, name, file, line, .. } in tests {
@@ -119,7 +119,7 @@ pub(crate) fn known(tests: Vec<Reported>, here: &Path) -> Vec<ListedTest> {
         // Many reports name the file as the class or the suite.
         let named = [&classname, &suite].into_iter().find(|one| !one.is_empty() && here.join(one).is_file()).cloned();
         let file = file.filter(|file| !file.is_empty()).or(named);
-        known.push(ListedTest { suite, classname, name, file, line, nth });
+        known.push(ReportedTestName { suite, classname, name, file, line, nth });
     }
     known
 }
@@ -129,7 +129,7 @@ fn group_of<'a>(classname: &'a str, suite: &'a str) -> &'a str {
     if classname.is_empty() { suite } else { classname }
 }
 
-impl ListedTest {
+impl ReportedTestName {
     fn group(&self) -> &str {
         group_of(&self.classname, &self.suite)
     }
@@ -244,14 +244,19 @@ pub(crate) fn died(end: &ProcessEnd) -> TestResult {
 }
 
 /// The results of the first tests of the report when the whole command has run again.
-pub(crate) fn judge_again(known: &[ListedTest], tests: &[Reported], end: &ProcessEnd, here: &Path) -> Vec<TestResult> {
+pub(crate) fn judge_again(
+    known: &[ReportedTestName],
+    tests: &[Reported],
+    end: &ProcessEnd,
+    here: &Path,
+) -> Vec<TestResult> {
     let all = judge_whole(tests, end, here);
     let mut places: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
     for (at, test) in tests.iter().enumerate() {
         places.entry((group_of(&test.classname, &test.suite), &test.name)).or_default().push(at);
     }
-    let place = |one: &ListedTest| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
-    let judge = |one: &ListedTest| match place(one) {
+    let place = |one: &ReportedTestName| one.chosen(places.get(&(one.group(), one.name.as_str()))?, tests);
+    let judge = |one: &ReportedTestName| match place(one) {
         Some(at) => all[at].clone(),
         None if one.is_outside(tests) => TestResult::new(Outcome::Passed, 0.0),
         None => not_run("it was not run: the report of the same command does not have it this time", end),
@@ -267,7 +272,7 @@ pub(crate) fn not_run(message: &str, end: &ProcessEnd) -> TestResult {
 }
 
 /// The test's own entry decides, unless the exit code contradicts it.
-pub(crate) fn judge_alone(one: &ListedTest, tests: &[Reported], end: &ProcessEnd, here: &Path) -> TestResult {
+pub(crate) fn judge_alone(one: &ReportedTestName, tests: &[Reported], end: &ProcessEnd, here: &Path) -> TestResult {
     let left = how_it_left(end.exit);
     let any = tests.iter().any(|test| matches!(test.result, JunitEvent::Failed(_)));
     let Some(found) = one.found_in(tests).map(|at| &tests[at]) else {

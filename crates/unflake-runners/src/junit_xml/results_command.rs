@@ -21,13 +21,13 @@ use crate::driver::suite::{ListError, Suite, TestCase};
 use crate::driver::test_result::{TestResult, failed};
 use crate::junit_xml::one_test_command::{OneTestCommand, regex_of};
 use crate::junit_xml::outcome::{
-    ListedTest, died, how_it_left, judge_again, judge_alone, judge_whole, known, no_report, not_run, quoted,
+    ReportedTestName, died, how_it_left, judge_again, judge_alone, judge_whole, known, no_report, not_run, quoted,
     read_written, remarks,
 };
 use crate::junit_xml::report_only;
 use crate::process::changed_files::{FileStamps, is_pattern};
 use crate::process::child;
-use crate::process::child::ProcessLimits;
+use crate::process::child::ChildLimits;
 use crate::process::files::relative;
 use crate::process::spec::{ExitKind, ProcessEnd, ProcessSpec};
 use crate::runner::{
@@ -150,7 +150,7 @@ fn plain_results(results: &str) -> String {
 fn run_whole(command: &[String], context: &ListContext<'_>) -> Result<ProcessEnd, ListError> {
     let start = ProcessSpec { words: command.to_vec(), ..ProcessSpec::default() };
     let mut listener = EndRecorder(None);
-    let limits = ProcessLimits { time: None, output: OUTPUT };
+    let limits = ChildLimits { time: None, output: OUTPUT };
     let followed = child::follow(&start, context.env_changes, &limits, &mut listener, |_| {});
     let why = match (followed, listener.0) {
         (Ok(()), Some(end)) => {
@@ -186,7 +186,7 @@ struct ResultsProgram {
     results: String,
     here: PathBuf,
     run_dir: PathBuf,
-    known: Vec<ListedTest>,
+    known: Vec<ReportedTestName>,
     /// The results of the first run.
     first: Vec<TestResult>,
     first_reported: AtomicBool,
@@ -196,12 +196,12 @@ struct ResultsProgram {
 }
 
 impl ResultsProgram {
-    fn known(&self, test: &TestCase) -> &ListedTest {
+    fn known(&self, test: &TestCase) -> &ReportedTestName {
         // `list` makes names from positions.
         &self.known[test.name.parse::<usize>().unwrap_or(0).min(self.known.len() - 1)]
     }
 
-    fn words(&self, one: &ListedTest, results: &str) -> Result<Vec<String>, &'static str> {
+    fn words(&self, one: &ReportedTestName, results: &str) -> Result<Vec<String>, &'static str> {
         self.template.filled(|place| match place {
             "id" => Some(one.id()),
             "name" => Some(one.name.clone()),
@@ -282,7 +282,7 @@ impl Program for ResultsProgram {
 
 /// Reads the report of one test or of the whole command.
 struct ReportListener {
-    known: Vec<ListedTest>,
+    known: Vec<ReportedTestName>,
     here: PathBuf,
     results: PathBuf,
     before: Option<FileStamps>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
-use unflake_source::java::{AssertionSite, assertion_sites};
+use unflake_source::java::{JavaAssertion, assertion_sites};
 
 use crate::driver::assertion_filter::AssertionFilter;
 use crate::driver::list_context::ListContext;
@@ -28,7 +28,7 @@ pub(crate) struct Assertions {
 struct AssertionState {
     /// Sources that have been read.
     read: BTreeSet<PathBuf>,
-    sites: Vec<AssertionSite>,
+    sites: Vec<JavaAssertion>,
     /// By test: positions of its assertions in `sites`.
     may_fail: HashMap<String, Vec<usize>>,
 }
@@ -91,8 +91,8 @@ impl Assertions {
     /// For the agent in a JVM, one line each: file, line, called method, and the name of the
     /// assertion.
     pub(crate) fn table(&self) -> String {
-        let line = |site: &AssertionSite| {
-            let AssertionSite { file, function, expression, ordinal, line, called, .. } = site;
+        let line = |site: &JavaAssertion| {
+            let JavaAssertion { file, function, expression, ordinal, line, called, .. } = site;
             format!("{file}\t{line}\t{called}\t{function}\t{ordinal}\t{expression}\n")
         };
         self.known().sites.iter().map(line).collect()

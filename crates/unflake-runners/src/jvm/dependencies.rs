@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
-use unflake_observe::trace::{Attempt, FileAccesses, Limits, Runtime};
+use unflake_observe::trace::{FileAccesses, Limits, TraceRuntime, TracedAttempt};
 
 use crate::jvm::class_file::ClassFile;
 use crate::jvm::module::Jvm;
@@ -54,8 +54,8 @@ impl Jvm {
         directory: &Path,
         env_changes: &EnvChanges,
     ) -> Result<(), String> {
-        let runtime = Runtime::lay_out(&self.cache).map_err(|error| error.to_string())?;
-        let variables = Runtime::tracing(directory, Limits::default(), None).map_err(|error| error.to_string())?;
+        let runtime = TraceRuntime::lay_out(&self.cache).map_err(|error| error.to_string())?;
+        let variables = TraceRuntime::tracing(directory, Limits::default(), None).map_err(|error| error.to_string())?;
         for (name, value) in variables {
             start.variables.insert(name.to_owned(), Some(value.to_string_lossy().into_owned()));
         }
@@ -70,7 +70,7 @@ impl Jvm {
 
     /// Writes the dependency report for a test that ran after `after` others.
     pub(crate) fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
-        let used = match Attempt::open(directory) {
+        let used = match TracedAttempt::open(directory) {
             Ok(attempt) => FileAccesses::of(&attempt),
             Err(error) => FileAccesses { gaps: [error.to_string()].into(), ..FileAccesses::default() },
         };

@@ -24,7 +24,7 @@ const GATHER: Duration = Duration::from_millis(1);
 /// A longer line is passed on in pieces.
 const LONGEST_LINE: usize = 64 << 10;
 
-pub(crate) struct ProcessLimits {
+pub(crate) struct ChildLimits {
     pub(crate) time: Option<Duration>,
     /// Characters of one text.
     pub(crate) output: usize,
@@ -35,7 +35,7 @@ pub(crate) struct ProcessLimits {
 pub(crate) fn follow(
     start: &ProcessSpec,
     env_changes: &EnvChanges,
-    limits: &ProcessLimits,
+    limits: &ChildLimits,
     listener: &mut dyn OutputListener,
     mut report: impl FnMut(Vec<ProgramEvent>),
 ) -> io::Result<()> {
@@ -57,7 +57,7 @@ pub(crate) fn follow(
     let mut checked = began;
     while streams.iter().any(|stream| stream.pipe.is_some()) {
         let readable = wait_for_output(&mut streams)?;
-        let lines = streams.iter_mut().flat_map(Stream::read);
+        let lines = streams.iter_mut().flat_map(OutputStream::read);
         report(lines.flat_map(|line| listener.line(&line)).collect());
         if status.is_none() && (!readable || checked.elapsed() > LOOK) {
             status = child.try_wait()?;
@@ -81,7 +81,7 @@ pub(crate) fn follow(
         None => wait(&mut child, limit, began, &mut timed_out)?,
     };
     end_group(&child);
-    let lines = streams.iter_mut().filter_map(Stream::last_line);
+    let lines = streams.iter_mut().filter_map(OutputStream::last_line);
     report(lines.flat_map(|line| listener.line(&line)).collect());
     let text = |at: usize| streams.get(at).map(|stream| stream.kept.text()).unwrap_or_default();
     let _ = arm(false);
@@ -118,23 +118,23 @@ fn wait(child: &mut Child, limit: Option<Duration>, began: Instant, timed_out: &
     }
 }
 
-fn spawn(start: &ProcessSpec, env_changes: &EnvChanges, output_limit: usize) -> io::Result<(Child, Vec<Stream>)> {
+fn spawn(start: &ProcessSpec, env_changes: &EnvChanges, output_limit: usize) -> io::Result<(Child, Vec<OutputStream>)> {
     if let (Some(prestarted), None) = (&start.prestarted, &start.spawn)
         && let Some((child, out, err)) = prestarted.begin()
     {
-        let streams = [(out, true), (err, false)].map(|(pipe, lines)| Stream::new(pipe, output_limit, lines));
+        let streams = [(out, true), (err, false)].map(|(pipe, lines)| OutputStream::new(pipe, output_limit, lines));
         return Ok((child, streams.into()));
     }
     let (from_out, out) = io::pipe()?;
     let mut command = command(start, env_changes)?;
     command.stdin(Stdio::null()).stdout(out.try_clone()?);
-    let mut streams = vec![Stream::new(from_out.into(), output_limit, true)];
+    let mut streams = vec![OutputStream::new(from_out.into(), output_limit, true)];
     if start.merged {
         command.stderr(out);
     } else {
         let (from_err, err) = io::pipe()?;
         command.stderr(err);
-        streams.push(Stream::new(from_err.into(), output_limit, false));
+        streams.push(OutputStream::new(from_err.into(), output_limit, false));
     }
     let child = command.spawn()?;
     // Closes the driver's copies of the pipe ends that the process writes to.
@@ -176,7 +176,7 @@ pub(crate) fn exit(status: ExitStatus) -> ExitKind {
 }
 
 /// Waits for output. Returns whether there is any.
-fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
+fn wait_for_output(streams: &mut [OutputStream]) -> io::Result<bool> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::POLLIN)).collect();
     match poll(&mut waiting, PollTimeout::try_from(LOOK).unwrap_or(PollTimeout::MAX)) {
@@ -196,7 +196,7 @@ fn wait_for_output(streams: &mut [Stream]) -> io::Result<bool> {
 }
 
 /// Waits for this time, or until an output closes. Output does not end the wait.
-fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
+fn wait_for_end(streams: &[OutputStream], time: Duration) -> io::Result<()> {
     let open = streams.iter().filter_map(|stream| stream.pipe.as_ref());
     let mut waiting: Vec<PollFd<'_>> = open.map(|pipe| PollFd::new(pipe.as_fd(), PollFlags::empty())).collect();
     if waiting.len() < streams.len() {
@@ -209,7 +209,7 @@ fn wait_for_end(streams: &[Stream], time: Duration) -> io::Result<()> {
 }
 
 /// One of the outputs of a process.
-struct Stream {
+struct OutputStream {
     pipe: Option<File>,
     ready: bool,
     /// Whether the last read filled the whole buffer.
@@ -219,7 +219,7 @@ struct Stream {
     line: Option<Vec<u8>>,
 }
 
-impl Stream {
+impl OutputStream {
     fn new(pipe: OwnedFd, limit: usize, lines: bool) -> Self {
         Self {
             pipe: Some(pipe.into()),
@@ -286,7 +286,7 @@ mod tests {
     fn run(script: &str, limit: Option<Duration>) -> (ExitKind, String, String) {
         let start = ProcessSpec { words: vec!["sh".into(), "-c".into(), script.into()], ..ProcessSpec::default() };
         let mut witness = Witness { since: Instant::now(), end: None };
-        let limits = ProcessLimits { time: limit, output: 1000 };
+        let limits = ChildLimits { time: limit, output: 1000 };
         follow(&start, &EnvChanges::new(), &limits, &mut witness, |_| {}).unwrap();
         witness.end.unwrap()
     }

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use unflake_observe::trace::{Attempt, Limits, Line, Lines, Project, Runtime, Symboliser};
+use unflake_observe::trace::{Limits, Lines, Project, Symboliser, TraceRuntime, TracedAttempt, TracedLine};
 
 /// A directory with the runtime, for one test file.
 pub(crate) struct TestDirectory {
     pub(crate) root: PathBuf,
-    pub(crate) runtime: Runtime,
+    pub(crate) runtime: TraceRuntime,
 }
 
 impl TestDirectory {
@@ -21,7 +21,7 @@ impl TestDirectory {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root).unwrap();
-        let runtime = Runtime::lay_out(&root.join("cache")).unwrap();
+        let runtime = TraceRuntime::lay_out(&root.join("cache")).unwrap();
         TestDirectory { root, runtime }
     }
 
@@ -44,8 +44,8 @@ impl TestDirectory {
     }
 
     /// Reads and symbolises the attempt.
-    pub(crate) fn read(&self, attempt: &Path) -> Attempt {
-        let read = Attempt::open(attempt).unwrap();
+    pub(crate) fn read(&self, attempt: &Path) -> TracedAttempt {
+        let read = TracedAttempt::open(attempt).unwrap();
         assert_eq!(read.problems, [""; 0]);
         Symboliser::new(&self.cache()).symbolise(&read).unwrap();
         read
@@ -55,7 +55,7 @@ impl TestDirectory {
 /// A command that is traced into `attempt`.
 pub(crate) fn traced(program: &Path, attempt: &Path, limits: Limits) -> Command {
     let mut command = Command::new(program);
-    command.envs(Runtime::tracing(attempt, limits, None).unwrap());
+    command.envs(TraceRuntime::tracing(attempt, limits, None).unwrap());
     command
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn text(output: &Output) -> String {
 }
 
 /// The lines of every thread, by thread key.
-pub(crate) fn lines(attempt: &Attempt, project: &Project) -> BTreeMap<String, Vec<Line>> {
+pub(crate) fn lines(attempt: &TracedAttempt, project: &Project) -> BTreeMap<String, Vec<TracedLine>> {
     let mut all = BTreeMap::new();
     for process in &attempt.processes {
         let lines = Lines::new(&process.places().unwrap(), project);
@@ -83,7 +83,7 @@ pub(crate) fn lines(attempt: &Attempt, project: &Project) -> BTreeMap<String, Ve
 }
 
 /// As `file:line`, which is more readable in a failure.
-pub(crate) fn short(lines: &[Line]) -> Vec<String> {
+pub(crate) fn short(lines: &[TracedLine]) -> Vec<String> {
     lines.iter().map(|line| format!("{}:{}", line.file.display(), line.line)).collect()
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn marked(root: &Path, file: &str, mark: &str) -> String {
 }
 
 /// Checks that every line exists in its file and is not empty.
-pub(crate) fn assert_lines_exist(attempt: &Attempt, project: &Project, root: &Path) -> usize {
+pub(crate) fn assert_lines_exist(attempt: &TracedAttempt, project: &Project, root: &Path) -> usize {
     let mut texts: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     let mut seen = 0;
     for process in &attempt.processes {

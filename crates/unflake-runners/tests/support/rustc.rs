@@ -8,7 +8,7 @@ use std::error::Error;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use unflake_observe::trace::{Attempt, Project, Runtime, Symboliser};
+use unflake_observe::trace::{Project, Symboliser, TraceRuntime, TracedAttempt};
 use unflake_runners::traced_builds::{RUSTC, RUSTC_INNER, rustc_wrapper};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<PathBuf> = args_os().skip(1).map(PathBuf::from).collect();
     match &words[..] {
         [word, cache] if word.as_os_str() == "lay-out" => {
-            println!("{}", Runtime::lay_out(cache)?.directory().display());
+            println!("{}", TraceRuntime::lay_out(cache)?.directory().display());
         }
         [word, attempt, cache] if word.as_os_str() == "read" => {
-            let attempt = Attempt::open(attempt)?;
+            let attempt = TracedAttempt::open(attempt)?;
             Symboliser::new(cache).symbolise(&attempt)?;
             let mut events = 0;
             for (_, thread) in attempt.threads() {
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{events}");
         }
         [word, attempt, cache, root, own] if word.as_os_str() == "own" => {
-            Symboliser::new(cache).own(&Attempt::open(attempt)?, &Project::new(root), own)?;
+            Symboliser::new(cache).own(&TracedAttempt::open(attempt)?, &Project::new(root), own)?;
         }
         _ => return Err(format!("{} is not set", RUSTC).into()),
     }

@@ -17,7 +17,7 @@ use crate::syntax::{self, Step, Token};
 
 /// An assertion of the sources.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AssertionSite {
+pub struct JavaAssertion {
     /// Relative to the root of the project.
     pub file: String,
     /// Its class and method, such as `CartTest$Inner.total`.
@@ -46,7 +46,7 @@ const MAX_DEPTH: usize = 100;
 const LITERALS: [&str; 2] = ["string_literal", "character_literal"];
 
 /// All assertions of a file.
-pub fn assertion_sites(file: &str, source: &str) -> Option<Vec<AssertionSite>> {
+pub fn assertion_sites(file: &str, source: &str) -> Option<Vec<JavaAssertion>> {
     let text = syntax::normalized(source);
     if hides_structure(&text) {
         return None;
@@ -101,7 +101,7 @@ struct Finder<'a> {
     /// Calls of assertions, by the places of their names.
     calls: Vec<(usize, Node<'a>)>,
     ordinals: HashMap<(String, String), u32>,
-    sites: Vec<AssertionSite>,
+    sites: Vec<JavaAssertion>,
 }
 
 impl<'a> Finder<'a> {
@@ -151,7 +151,7 @@ impl<'a> Finder<'a> {
             }
             let expression = shortened(print::printed(tokens));
             let times = self.ordinals.entry((function.clone(), expression.clone())).or_default();
-            self.sites.push(AssertionSite {
+            self.sites.push(JavaAssertion {
                 file: self.file.to_owned(),
                 function: function.clone(),
                 expression,

@@ -34,7 +34,7 @@ class CartTest extends Base<Map<String, int[]>> {
 "#;
 
 fn shown(source: &str) -> Vec<String> {
-    let shown = |site: AssertionSite| format!("{} {} {}: {}", site.line, site.function, site.ordinal, site.expression);
+    let shown = |site: JavaAssertion| format!("{} {} {}: {}", site.line, site.function, site.ordinal, site.expression);
     assertion_sites("CartTest.java", source).unwrap().into_iter().map(shown).collect()
 }
 
@@ -213,7 +213,7 @@ proptest! {
         let tokens = steps.iter().filter_map(Step::token);
         let spread: String = tokens.flat_map(|token| [token.text, gaps.next().unwrap().as_str()]).collect();
         let plain = |source: &str| {
-            let without_line = |site: AssertionSite| AssertionSite { line: 0, ..site };
+            let without_line = |site: JavaAssertion| JavaAssertion { line: 0, ..site };
             assertion_sites("CartTest.java", source).unwrap().into_iter().map(without_line).collect::<Vec<_>>()
         };
         prop_assert_eq!(plain(&spread), plain(CART));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Source;
+use super::PythonSource;
 use crate::syntax::{self, Step};
 
 /// Functions with fewer characters than this are too often the same by chance.
@@ -12,7 +12,7 @@ const SHORTEST: usize = 24;
 /// its parameters and its body, which name, place, decorators, comments and layout do not change, or
 /// None if it is too short. Of two with the same name the later one counts, as it does when they run.
 pub fn function_hashes(source: &str) -> Option<HashMap<String, Option<String>>> {
-    let source = Source::read(source.as_bytes())?;
+    let source = PythonSource::read(source.as_bytes())?;
     let steps = source.steps()?;
     let (mut found, mut classes, mut at) = (HashMap::new(), Vec::new(), 0);
     while let Some(step) = steps.get(at) {

@@ -10,7 +10,7 @@ use tree_sitter::Node;
 use crate::syntax::{Step, Token};
 
 #[derive(Clone, Copy)]
-enum Block<'t> {
+enum IndentedBlock<'t> {
     /// Its first token has not come.
     Empty,
     /// On the line of its header.
@@ -20,11 +20,11 @@ enum Block<'t> {
 }
 
 pub(super) fn is_valid(text: &str, steps: &[Step<'_>]) -> bool {
-    let mut blocks = vec![Block::Indented("")];
+    let mut blocks = vec![IndentedBlock::Indented("")];
     let (mut brackets, mut is_first, mut may_start_line) = (0usize, true, true);
     for step in steps {
         match step {
-            Step::Enter("block", _) => blocks.push(Block::Empty),
+            Step::Enter("block", _) => blocks.push(IndentedBlock::Empty),
             Step::Enter(kind, _) => may_start_line |= starts_line(kind),
             Step::Leave("block", _) => {
                 blocks.pop();
@@ -63,27 +63,27 @@ fn line_start(gap: &str) -> Option<&str> {
 }
 
 /// Takes in a token outside of brackets. False where its line is not one of the innermost block.
-fn place<'t>(blocks: &mut Vec<Block<'t>>, indentation: Option<&'t str>) -> bool {
+fn place<'t>(blocks: &mut Vec<IndentedBlock<'t>>, indentation: Option<&'t str>) -> bool {
     let indentation = indentation.map(|text| text.rsplit('\x0c').next().unwrap_or(text));
     if indentation.is_some_and(|text| !text.bytes().all(|byte| byte == b' ' || byte == b'\t')) {
         return false;
     }
     match (blocks.pop(), indentation) {
-        (Some(Block::Empty), Some(inner)) => {
-            let Some(Block::Indented(outer)) = blocks.last() else { return false };
+        (Some(IndentedBlock::Empty), Some(inner)) => {
+            let Some(IndentedBlock::Indented(outer)) = blocks.last() else { return false };
             let is_deeper = inner.len() > outer.len() && inner.starts_with(outer);
-            blocks.push(Block::Indented(inner));
+            blocks.push(IndentedBlock::Indented(inner));
             is_deeper
         }
-        (Some(Block::Empty | Block::Inline), None) => {
-            blocks.push(Block::Inline);
+        (Some(IndentedBlock::Empty | IndentedBlock::Inline), None) => {
+            blocks.push(IndentedBlock::Inline);
             true
         }
-        (Some(Block::Indented(own)), now) => {
-            blocks.push(Block::Indented(own));
+        (Some(IndentedBlock::Indented(own)), now) => {
+            blocks.push(IndentedBlock::Indented(own));
             now.is_none_or(|now| now == own)
         }
-        (Some(Block::Inline), Some(_)) | (None, _) => false,
+        (Some(IndentedBlock::Inline), Some(_)) | (None, _) => false,
     }
 }
 

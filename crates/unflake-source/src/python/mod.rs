@@ -20,12 +20,12 @@ use crate::syntax::{self, Step};
 
 /// Every function and class of a source, in the order in which they begin.
 pub fn scopes(source: &[u8]) -> Option<Vec<Scope>> {
-    Some(Source::read(source)?.outline()?.scopes)
+    Some(PythonSource::read(source)?.outline()?.scopes)
 }
 
 /// The functions and classes whose code differs between two versions of a source. None: any may.
 pub fn changed_functions(before: &[u8], after: &[u8]) -> Option<ChangedFunctions> {
-    let (before, after) = (Source::read(before)?, Source::read(after)?);
+    let (before, after) = (PythonSource::read(before)?, PythonSource::read(after)?);
     if before.encoding != after.encoding {
         return None;
     }
@@ -42,13 +42,13 @@ pub fn changed_functions(before: &[u8], after: &[u8]) -> Option<ChangedFunctions
 }
 
 /// A source without a syntax error.
-struct Source {
+struct PythonSource {
     text: String,
     tree: Tree,
     encoding: Option<String>,
 }
 
-impl Source {
+impl PythonSource {
     fn read(source: &[u8]) -> Option<Self> {
         let text = syntax::normalized(str::from_utf8(source).ok()?);
         let encoding = encoding(&text);

@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SOCKETS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Address {
+pub(crate) struct ServerAddress {
     pub(crate) host: ServerHost,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -43,7 +43,7 @@ impl fmt::Debug for Password {
 }
 
 /// Omits the password and all defaults.
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { user, database, port, .. } = self;
         let mut parameters = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn is_address(text: &str) -> bool {
     text.starts_with("postgres:") || text.starts_with("postgresql:")
 }
 
-impl Address {
+impl ServerAddress {
     /// Fills in missing parts from the environment variables of libpq. Errors do not repeat the
     /// address, which may contain a password.
     pub(crate) fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
@@ -134,7 +134,7 @@ impl AddressParts {
         Ok(())
     }
 
-    fn complete(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Address, String> {
+    fn complete(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<ServerAddress, String> {
         let or = |parts: String, name: &str| if parts.is_empty() { variable(name).unwrap_or_default() } else { parts };
         let sslmode = or(self.sslmode, "PGSSLMODE");
         match sslmode.as_str() {
@@ -173,7 +173,8 @@ impl AddressParts {
             "" | "0" => CONNECT_TIMEOUT,
             text => Duration::from_secs(text.parse().map_err(|_| "its connect_timeout is not a number of seconds")?),
         };
-        let mut address = Address { host, port, user, password: None, database, schema: self.schema, connect_timeout };
+        let mut address =
+            ServerAddress { host, port, user, password: None, database, schema: self.schema, connect_timeout };
         let password =
             self.password.or_else(|| variable("PGPASSWORD")).or_else(|| password_from_file(&address, variable));
         address.password = password.map(Password);
@@ -225,7 +226,7 @@ fn percent_decode(text: &str) -> Result<String, String> {
 }
 
 /// Reads libpq's password file. Like libpq, ignores it if other users can read it.
-fn password_from_file(address: &Address, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+fn password_from_file(address: &ServerAddress, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let path = variable("PGPASSFILE").map(PathBuf::from);
     let path = path.or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")))?;
     if fs::metadata(&path).ok()?.permissions().mode() & 0o077 != 0 {
@@ -263,8 +264,8 @@ fn fields(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Address, String> {
-        Address::parse(text, &|name| (name == "USER").then(|| "me".to_owned()))
+    fn parse(text: &str) -> Result<ServerAddress, String> {
+        ServerAddress::parse(text, &|name| (name == "USER").then(|| "me".to_owned()))
     }
 
     fn check(text: &str, shown: &str, password: Option<&str>) {
@@ -317,11 +318,11 @@ mod tests {
             };
             Some(value.to_owned())
         };
-        let address = Address::parse("postgres://", &variable).unwrap();
+        let address = ServerAddress::parse("postgres://", &variable).unwrap();
         assert_eq!(address.to_string(), "postgres://ann@db:99/ci");
         assert_eq!(address.password, Some(Password("pw".into())));
         let strict = |name: &str| if name == "PGSSLMODE" { Some("require".to_owned()) } else { variable(name) };
-        assert!(Address::parse("postgres://", &strict).unwrap_err().contains("cannot make one"));
+        assert!(ServerAddress::parse("postgres://", &strict).unwrap_err().contains("cannot make one"));
     }
 
     #[test]
@@ -332,7 +333,7 @@ mod tests {
         let password = |text: &str, mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let variable = |name: &str| (name == "PGPASSFILE").then(|| path.to_str().unwrap().to_owned());
-            Address::parse(text, &variable).unwrap().password.map(|password| password.0)
+            ServerAddress::parse(text, &variable).unwrap().password.map(|password| password.0)
         };
         assert_eq!(password("postgres://ann@h/d%3A1", 0o600).as_deref(), Some("a:b:c"));
         assert_eq!(password("postgres://ann@h/other", 0o600).as_deref(), Some("last"));

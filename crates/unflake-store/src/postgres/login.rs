@@ -1,6 +1,6 @@
 //! Connects to a server and authenticates.
 
-use super::address::{self, Address, ServerHost};
+use super::address::{self, ServerAddress, ServerHost};
 use super::auth::{self, Scram};
 use super::wire::{self, Message, Wire};
 use crate::database::{DatabaseError, Result};
@@ -12,7 +12,7 @@ const CHECK_ADDRESS: &str = "See that the address is that of your server";
 const USE_SCRAM: &str = "Let it ask for scram-sha-256, or md5 (in pg_hba.conf)";
 const USE_UTF8: &str = "Make a database that keeps all characters (createdb -E UTF8 -T template0 NAME)";
 
-pub(super) fn connect(address: &Address) -> Result<Wire> {
+pub(super) fn connect(address: &ServerAddress) -> Result<Wire> {
     let mut wire = match &address.host {
         ServerHost::Name(host) => Wire::to_host(host, address.port, address.connect_timeout)?,
         ServerHost::Socket(dir) => Wire::to_socket(&address::socket(dir, address.port))?,
@@ -64,7 +64,7 @@ fn refused(why: impl Into<String>, next: &'static str) -> DatabaseError {
 }
 
 /// One step of the authentication.
-fn authenticate(message: &Message, address: &Address, scram: &mut Option<Scram>, wire: &mut Wire) -> Result<()> {
+fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<Scram>, wire: &mut Wire) -> Result<()> {
     let mut reader = message.reader();
     let kind = reader.long();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -112,7 +112,7 @@ fn authenticate(message: &Message, address: &Address, scram: &mut Option<Scram>,
     Ok(wire.send()?)
 }
 
-fn password(address: &Address) -> Result<&str> {
+fn password(address: &ServerAddress) -> Result<&str> {
     let given = address.password.as_ref().map(|secret| secret.0.as_str());
     given.ok_or_else(|| refused("the server asks for a password, and none is given", GIVE_PASSWORD))
 }

@@ -5,7 +5,7 @@
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 
-use super::wire::Reader;
+use super::wire::WireReader;
 use crate::database::{DatabaseError, Result};
 
 const ESCAPE: u8 = 1;
@@ -19,12 +19,12 @@ const TEXT: u32 = 25;
 const FLOAT8: u32 = 701;
 
 /// The types of a statement's parameters.
-pub(super) fn parameters(mut reader: Reader) -> Vec<u32> {
+pub(super) fn parameters(mut reader: WireReader) -> Vec<u32> {
     (0..reader.short()).map(|_| reader.long()).collect()
 }
 
 /// The types of a statement's result columns.
-pub(super) fn columns(mut reader: Reader) -> Vec<u32> {
+pub(super) fn columns(mut reader: WireReader) -> Vec<u32> {
     let count = reader.short();
     let column = |_| {
         reader.text();
@@ -129,7 +129,7 @@ impl<'a> PgRow<'a> {
         let mut cells = Vec::with_capacity(types.len());
         let mut at = 2;
         for kind in types {
-            let mut reader = Reader(body.get(at..).unwrap_or_default());
+            let mut reader = WireReader(body.get(at..).unwrap_or_default());
             let length = reader.long().cast_signed();
             at += 4;
             let Ok(length) = usize::try_from(length) else {

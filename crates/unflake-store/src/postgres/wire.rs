@@ -9,13 +9,13 @@ use std::time::Duration;
 /// Far above the length of any valid message.
 const MAX_MESSAGE: usize = 1 << 30;
 
-enum Stream {
+enum WireStream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 pub(super) struct Wire {
-    stream: BufReader<Stream>,
+    stream: BufReader<WireStream>,
     /// The bytes to send next.
     out: Vec<u8>,
     /// After an I/O error the position in the stream is unknown.
@@ -30,7 +30,7 @@ pub(super) struct Message {
 
 impl Wire {
     pub(super) fn to_socket(path: &Path) -> io::Result<Self> {
-        UnixStream::connect(path).map(|stream| Self::over(Stream::Unix(stream)))
+        UnixStream::connect(path).map(|stream| Self::over(WireStream::Unix(stream)))
     }
 
     pub(super) fn to_host(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
@@ -40,7 +40,7 @@ impl Wire {
                 Ok(stream) => {
                     // Every write is a whole query, so pending for more data only adds latency.
                     stream.set_nodelay(true)?;
-                    return Ok(Self::over(Stream::Tcp(stream)));
+                    return Ok(Self::over(WireStream::Tcp(stream)));
                 }
                 Err(error) => last = error,
             }
@@ -48,27 +48,27 @@ impl Wire {
         Err(last)
     }
 
-    fn over(stream: Stream) -> Self {
+    fn over(stream: WireStream) -> Self {
         Self { stream: BufReader::with_capacity(64 << 10, stream), out: Vec::new(), is_broken: false }
     }
 
     /// Sets the timeout of reads and writes.
     pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self.stream.get_ref() {
-            Stream::Tcp(stream) => stream.set_read_timeout(Some(timeout))?,
-            Stream::Unix(stream) => stream.set_read_timeout(Some(timeout))?,
+            WireStream::Tcp(stream) => stream.set_read_timeout(Some(timeout))?,
+            WireStream::Unix(stream) => stream.set_read_timeout(Some(timeout))?,
         }
         match self.stream.get_ref() {
-            Stream::Tcp(stream) => stream.set_write_timeout(Some(timeout)),
-            Stream::Unix(stream) => stream.set_write_timeout(Some(timeout)),
+            WireStream::Tcp(stream) => stream.set_write_timeout(Some(timeout)),
+            WireStream::Unix(stream) => stream.set_write_timeout(Some(timeout)),
         }
     }
 
     /// Whether the connection is local, so that eavesdropping is impossible.
     pub(super) fn is_local(&self) -> bool {
         match self.stream.get_ref() {
-            Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
-            Stream::Unix(_) => true,
+            WireStream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
+            WireStream::Unix(_) => true,
         }
     }
 
@@ -136,15 +136,15 @@ impl Wire {
 }
 
 impl Message {
-    pub(super) fn reader(&self) -> Reader<'_> {
-        Reader(&self.body)
+    pub(super) fn reader(&self) -> WireReader<'_> {
+        WireReader(&self.body)
     }
 }
 
 /// Decodes a message body. Reads zeros and empty texts past its end.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct WireReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     pub(super) fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
@@ -182,7 +182,7 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-impl Read for Stream {
+impl Read for WireStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
@@ -191,7 +191,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for WireStream {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write(buffer),

@@ -12,13 +12,13 @@ use crate::divergence::aligned_runs::TracedRun;
 #[derive(Default)]
 pub(crate) struct RecordedTraces {
     pub(crate) runs: Vec<TracedRun>,
-    traces: Vec<Trace>,
+    traces: Vec<TraceParts>,
     lines: Vec<SourceLine>,
     numbers: HashMap<SourceLine, LineId>,
     reaches: Vec<NondeterministicCall>,
 }
 
-type Trace = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
+type TraceParts = (Vec<ThreadTrace>, Vec<Vec<LineId>>, Vec<Vec<ObservedValue>>);
 
 impl RecordedTraces {
     /// Adds a run. Threads are written as `a:1 a:2 x=5 b:1`: function and line of each step (all in

@@ -57,14 +57,14 @@ fn is_month_end(day: i64) -> bool {
 }
 
 /// Tries settings of one factor of an effect.
-struct Probe<'a> {
+struct ThresholdProbe<'a> {
     runner: &'a TrialRunner,
     effect: &'a Effect,
     at: usize,
     runs: u32,
 }
 
-impl Probe<'_> {
+impl ThresholdProbe<'_> {
     /// Whether the factor makes the difference with this number. None: it could not be tried.
     async fn differs(&self, number: f64) -> Option<bool> {
         let mut factors = self.effect.factors.clone();
@@ -82,7 +82,7 @@ impl Probe<'_> {
 pub(crate) async fn edge(runner: &TrialRunner, effect: &Effect) -> Option<Edge> {
     let at = effect.factors.iter().position(|factor| factor.number().is_some())?;
     let runs = if effect.there.is_mixed() || effect.baseline.is_mixed() { UNCLEAR } else { CLEAR };
-    let probe = Probe { runner, effect, at, runs };
+    let probe = ThresholdProbe { runner, effect, at, runs };
     let factor = &effect.factors[at];
     let number = factor.number()?;
     match factor.kind().scale?.shape {
@@ -94,7 +94,7 @@ pub(crate) async fn edge(runner: &TrialRunner, effect: &Effect) -> Option<Edge> 
     }
 }
 
-async fn numbers(probe: &Probe<'_>, number: f64, grows: bool, whole: bool) -> Option<Edge> {
+async fn numbers(probe: &ThresholdProbe<'_>, number: f64, grows: bool, whole: bool) -> Option<Edge> {
     let (mut from, mut not) = (number, None);
     for _ in 0..GALLOPS {
         let next = if grows { from / 2.0 } else { from * 2.0 };
@@ -128,7 +128,7 @@ async fn numbers(probe: &Probe<'_>, number: f64, grows: bool, whole: bool) -> Op
     Some(Edge::Number { not, from })
 }
 
-async fn dates(probe: &Probe<'_>, here: i64, baseline: i64) -> Option<Edge> {
+async fn dates(probe: &ThresholdProbe<'_>, here: i64, baseline: i64) -> Option<Edge> {
     let edges = join_all(vec![first_beyond(probe, here, baseline, -1), first_beyond(probe, here, baseline, 1)]).await;
     let [from, until] = edges[..] else { return None };
     let recurrence = match (from, until) {
@@ -139,7 +139,7 @@ async fn dates(probe: &Probe<'_>, here: i64, baseline: i64) -> Option<Edge> {
 }
 
 /// Where the difference starts before `here`, or ends after it.
-async fn first_beyond(probe: &Probe<'_>, here: i64, baseline: i64, sign: i64) -> Option<i64> {
+async fn first_beyond(probe: &ThresholdProbe<'_>, here: i64, baseline: i64, sign: i64) -> Option<i64> {
     let (inside, outside) = other_side(probe, here, baseline, sign).await?;
     Some(match sign > 0 {
         true => first_of(probe, inside, outside, false).await,
@@ -149,7 +149,7 @@ async fn first_beyond(probe: &Probe<'_>, here: i64, baseline: i64, sign: i64) ->
 
 /// The nearest known moment without the difference on one side of `here`, with the farthest one
 /// before it that has it. None: there is none as far as was tried.
-async fn other_side(probe: &Probe<'_>, here: i64, baseline: i64, sign: i64) -> Option<(i64, i64)> {
+async fn other_side(probe: &ThresholdProbe<'_>, here: i64, baseline: i64, sign: i64) -> Option<(i64, i64)> {
     let mut inside = here;
     for ahead in AHEAD {
         let mut next = here + sign * ahead;
@@ -170,7 +170,7 @@ async fn other_side(probe: &Probe<'_>, here: i64, baseline: i64, sign: i64) -> O
 
 /// The first second after `low` that is like `high`: at that the difference is there or not, as
 /// `wanted` says, and at `low` the opposite.
-async fn first_of(probe: &Probe<'_>, mut low: i64, mut high: i64, wanted: bool) -> i64 {
+async fn first_of(probe: &ThresholdProbe<'_>, mut low: i64, mut high: i64, wanted: bool) -> i64 {
     for _ in 0..MAX_TRIES {
         if high - low <= 1 || probe.runner.is_exhausted() {
             break;
@@ -208,7 +208,7 @@ fn roundest(low: i64, high: i64) -> i64 {
 }
 
 /// Whether the same day of another month, year or week makes the difference too.
-async fn recurrence(probe: &Probe<'_>, here: i64) -> Option<Recurrence> {
+async fn recurrence(probe: &ThresholdProbe<'_>, here: i64) -> Option<Recurrence> {
     let moment = Moment::at(here)?;
     let next = |fits: &dyn Fn(i64, Moment) -> bool| {
         let later = (1..10 * 366).map(|day| here + day * DAY);

@@ -42,7 +42,7 @@ pub struct NioConfig {
     pub seconds: f64,
 }
 
-pub struct Nio {
+pub struct NioDetection {
     config: NioConfig,
     task: Option<SearchTask>,
     progress: Rc<RefCell<NioProgress>>,
@@ -89,7 +89,7 @@ impl NioProgress {
     }
 }
 
-impl Nio {
+impl NioDetection {
     pub fn new(config: NioConfig) -> Self {
         let progress = Rc::new(RefCell::new(NioProgress { mode: config.mode, ..NioProgress::default() }));
         Self { config, task: None, progress }
@@ -122,7 +122,7 @@ impl Nio {
     }
 }
 
-impl Technique for Nio {
+impl Technique for NioDetection {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, .. } = event {
             let suite = tests.iter().map(|test| test.id.clone()).collect();

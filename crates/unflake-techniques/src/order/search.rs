@@ -49,13 +49,13 @@ pub struct OrderConfig {
     pub fresh_by: Isolation,
 }
 
-pub struct Order {
+pub struct OrderDetection {
     config: OrderConfig,
     progress: Rc<RefCell<OrderProgress>>,
     task: Option<SearchTask>,
 }
 
-impl Order {
+impl OrderDetection {
     pub fn new(config: OrderConfig) -> Self {
         Self { config, progress: Rc::default(), task: None }
     }
@@ -76,7 +76,7 @@ impl Order {
     }
 }
 
-impl Technique for Order {
+impl Technique for OrderDetection {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, isolated, .. } = event {
             let mut progress = OrderProgress::new(tests, *isolated);

@@ -7,7 +7,7 @@ use unflake_model::{
 use crate::NeverExcuse;
 use crate::change_impact::unaffected::ChangeSuspicion;
 use crate::rerun::confirmation::Confirmation;
-use crate::rerun::left_files::HiddenFiles;
+use crate::rerun::left_files::LeftFiles;
 use crate::rerun::other_seeds::without_addresses;
 
 pub(crate) struct FailedTest {
@@ -28,7 +28,7 @@ pub(crate) struct FailedTest {
     pub(crate) depends: Option<Box<Dependencies>>,
     pub(crate) suspicion: ChangeSuspicion,
     /// Files that it left, and whether it passes without them.
-    pub(crate) left_files: HiddenFiles,
+    pub(crate) left_files: LeftFiles,
     pub(crate) earlier: EarlierRuns,
     /// Why a requested attempt could not be made.
     pub(crate) not_rerun: Option<String>,
@@ -60,7 +60,7 @@ impl FailedTest {
             other_seeds_requested: 0,
             depends: None,
             suspicion: ChangeSuspicion::default(),
-            left_files: HiddenFiles::default(),
+            left_files: LeftFiles::default(),
             earlier: EarlierRuns::default(),
             not_rerun: None,
         }

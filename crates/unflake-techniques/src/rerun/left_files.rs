@@ -11,7 +11,7 @@ const MOST_SINGLE: usize = 4;
 
 /// Files that a failing test wrote, and its outcomes without them.
 #[derive(Default)]
-pub(crate) struct HiddenFiles {
+pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
     trials: Vec<HidingTrial>,
     /// The factor that hides a file.
@@ -24,7 +24,7 @@ struct HidingTrial {
     outcome: Option<Outcome>,
 }
 
-impl HiddenFiles {
+impl LeftFiles {
     /// The next sets of files to hide, each in a session of its own.
     pub(crate) fn next(&self) -> Vec<Vec<LeftFile>> {
         match self.trials.as_slice() {
@@ -91,7 +91,7 @@ mod tests {
         declare_factors([&HIDES]);
         let hides = FactorKind::named("hides").unwrap();
         let file = |path: &&str| LeftFile { path: (*path).to_owned(), is_leftover: true };
-        let mut hidden = HiddenFiles { files: files.iter().map(file).collect(), ..HiddenFiles::default() };
+        let mut hidden = LeftFiles { files: files.iter().map(file).collect(), ..LeftFiles::default() };
         let mut tried = Vec::new();
         loop {
             let next = hidden.next();

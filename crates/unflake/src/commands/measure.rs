@@ -19,7 +19,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
+use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
 
 /// The default budget: no run is started after it.
 const TIME: Duration = Duration::from_secs(600);
@@ -61,7 +61,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     done.record.notes.extend(notes);
     done.record.measured = Some(measured);
     let mut unwritten = None;
-    let exit = done.report(&ReportFacts::search("measure"), &conclusion, |run, style, out| {
+    let exit = done.report(&CommandFacts::search("measure"), &conclusion, |run, style, out| {
         if let Some((path, page)) = &mut page {
             unwritten = report::measure_page(run, page).and_then(|()| page.flush()).err().map(|error| (*path, error));
         }

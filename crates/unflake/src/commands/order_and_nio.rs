@@ -8,7 +8,7 @@ use unflake_engine::Launch;
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, TestId};
 use unflake_report as report;
 use unflake_runners::{Capabilities, InProcessIsolation};
-use unflake_techniques::{Nio, NioConfig, Order, OrderConfig, Technique};
+use unflake_techniques::{NioConfig, NioDetection, OrderConfig, OrderDetection, Technique};
 
 use crate::args::nio::{NioArgs, NioModeArg};
 use crate::args::options::groups::OutputArgs;
@@ -20,7 +20,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing, inconclusive};
+use crate::technique_run::{CommandFacts, TechniqueRun, found_nothing, inconclusive};
 
 /// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
@@ -42,7 +42,7 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
     };
     let isolation = settings.runner().in_process_isolation();
     let seconds = settings::time(args.time.as_deref(), TIME)?;
-    let mut nio = Nio::new(NioConfig {
+    let mut nio = NioDetection::new(NioConfig {
         mode,
         only,
         class_of,
@@ -51,13 +51,13 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         state: !args.no_state,
         seconds,
     });
-    let facts = ReportFacts::search("nio");
+    let facts = CommandFacts::search("nio");
     let search = Search { facts, output: &args.output, seconds, by_change: args.changed, settings, context };
     search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
 /// Tests that were not searched, or not thoroughly.
-fn notes_of(nio: &Nio, isolation: Option<InProcessIsolation>) -> Vec<String> {
+fn notes_of(nio: &NioDetection, isolation: Option<InProcessIsolation>) -> Vec<String> {
     let untried = "could not run twice in one process";
     let notes = [
         count(nio.untried().len(), untried),
@@ -93,7 +93,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         }
     };
     let seconds = settings::time(args.time.as_deref(), TIME)?;
-    let mut order = Order::new(OrderConfig {
+    let mut order = OrderDetection::new(OrderConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
         random: args.random,
@@ -102,7 +102,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         state: !args.no_state,
         fresh_by: settings.fresh_by.value,
     });
-    let facts = ReportFacts { seed: Some(seed), ..ReportFacts::search("order") };
+    let facts = CommandFacts { seed: Some(seed), ..CommandFacts::search("order") };
     let search = Search { facts, output: &args.output, seconds, by_change: false, settings, context };
     search.run(
         &mut order,
@@ -113,7 +113,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
 
 /// A search that is about to start.
 struct Search<'a> {
-    facts: ReportFacts,
+    facts: CommandFacts,
     output: &'a OutputArgs,
     seconds: f64,
     /// Whether tests were chosen by what changed. Then a name may match no test.

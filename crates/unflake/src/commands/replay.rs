@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
+use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
 
 pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
     done.finish(&conclusion);
     done.record.notes.extend(separate_processes(&done.record.attempts));
     let quiet = args.output.quiet;
-    done.report(&ReportFacts { name: "replay", ..ReportFacts::default() }, &conclusion, |run, style, out| {
+    done.report(&CommandFacts { name: "replay", ..CommandFacts::default() }, &conclusion, |run, style, out| {
         report::replay(run, style, quiet, out)
     })
 }

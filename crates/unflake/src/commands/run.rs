@@ -16,7 +16,7 @@ use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, lost_results};
+use crate::technique_run::{CommandFacts, TechniqueRun, lost_results};
 
 /// Seeds drawn for new processes.
 const SEEDS: usize = 10;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
         notes.push(note.to_owned());
     }
     let facts =
-        ReportFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
+        CommandFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
     let runner_output = done.record.closed.as_ref().filter(|_| args.runner_output).map(|closed| closed.output.clone());
     done.report(&facts, &conclusion, |run, style, out| {
         write_runner_output(runner_output.as_deref(), out)?;

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, found_nothing};
+use crate::technique_run::{CommandFacts, TechniqueRun, found_nothing};
 
 /// Environments per core that run at the same time.
 const PER_CORE: usize = 4;
@@ -59,6 +59,6 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
     let attempts = done.record.attempts.len();
     done.record.notes.push(format!("{attempts} attempts, up to {jobs} at once"));
     let can_locate = settings.runner().can(|runner| runner.trace);
-    let facts = ReportFacts { name: "stress", flaky_gates: true, can_locate, seed: None };
+    let facts = CommandFacts { name: "stress", flaky_gates: true, can_locate, seed: None };
     done.report(&facts, &conclusion, |run, style, out| report::summary(run, style, args.output.quiet, out))
 }

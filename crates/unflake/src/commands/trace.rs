@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unflake_engine::{Launch, Tracing};
 use unflake_model::{Isolation, Purpose};
-use unflake_observe::trace::{Attempt, Depends, Lines, Process, Project, Thread};
+use unflake_observe::trace::{Depends, Lines, Process, Project, Thread, TracedAttempt};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleSession;
 
@@ -113,7 +113,7 @@ fn write_files(traced: &ParsedTrace, out: &mut dyn Write) -> io::Result<()> {
 /// Reads the trace of an attempt. What cannot be read becomes a thread that consists of a gap.
 fn read(directory: &Path, root: &Path) -> ParsedTrace {
     let project = Project::new(root).tool_homes(unflake_runners::tool_homes());
-    let attempt = match Attempt::open(directory) {
+    let attempt = match TracedAttempt::open(directory) {
         Ok(attempt) => attempt,
         Err(error) => return ParsedTrace { threads: vec![gap(error.to_string())], ..ParsedTrace::default() },
     };

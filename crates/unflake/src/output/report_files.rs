@@ -11,7 +11,7 @@ use crate::error::CommandError;
 use crate::exit::Conclusion;
 use crate::output::console;
 use crate::run_loop::Gathered;
-use crate::technique_run::ReportFacts;
+use crate::technique_run::CommandFacts;
 
 /// The report files of one run, opened before it starts.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl ReportFormat {
 
 /// Everything that reports are made of.
 pub(crate) struct RunSummary<'a> {
-    pub(crate) facts: &'a ReportFacts,
+    pub(crate) facts: &'a CommandFacts,
     /// The user's command.
     pub(crate) command: &'a [String],
     pub(crate) record: &'a Gathered,

@@ -27,12 +27,12 @@ const PLACE: &[u8] = b"UNFLAKE_HAND_OVER=";
 const LIST: &[u8] = b"--list\0";
 
 #[repr(C)]
-struct Address {
+struct StartAddress {
     family: u16,
     path: [u8; 108],
 }
 
-static mut ADDRESS: Address = Address { family: AF_UNIX as u16, path: [0; 108] };
+static mut ADDRESS: StartAddress = StartAddress { family: AF_UNIX as u16, path: [0; 108] };
 static mut DIRECTORY: [u8; LONGEST_PATH] = [0; LONGEST_PATH];
 
 type Texts = *mut *const u8;
@@ -68,14 +68,14 @@ unsafe fn hand_over(count: usize, words: Texts, variables: Texts) -> bool {
     }
     let path = place.add(PLACE.len());
     let length = length_of(path);
-    if length >= size_of::<Address>() - size_of::<u16>() {
+    if length >= size_of::<StartAddress>() - size_of::<u16>() {
         return false;
     }
     for at in 0..length {
         *(&raw mut ADDRESS.path as *mut u8).add(at) = *path.add(at);
     }
     let socket = system(SOCKET, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if socket < 0 || system(CONNECT, socket as usize, &raw const ADDRESS as usize, size_of::<Address>()) < 0 {
+    if socket < 0 || system(CONNECT, socket as usize, &raw const ADDRESS as usize, size_of::<StartAddress>()) < 0 {
         return false;
     }
     // The returned length includes the zero at the end.

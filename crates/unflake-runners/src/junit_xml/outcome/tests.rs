@@ -18,7 +18,7 @@ fn words(result: &TestResult) -> String {
 }
 
 fn alone(name: &str, xml: &str, exit: ExitKind) -> String {
-    let one = ListedTest {
+    let one = ReportedTestName {
         suite: "s".to_owned(),
         classname: "c".to_owned(),
         name: name.to_owned(),

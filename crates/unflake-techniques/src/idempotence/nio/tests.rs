@@ -19,7 +19,7 @@ fn config() -> NioConfig {
 }
 
 fn run_nio(suite: &mut SimulatedSuite, config: NioConfig) -> Vec<Finding> {
-    let mut nio = Nio::new(config);
+    let mut nio = NioDetection::new(config);
     suite.run(&mut nio);
     nio.findings(Recordings::EMPTY)
 }
@@ -103,7 +103,7 @@ fn a_test_costs_one_fork_unless_it_is_suspected() {
 #[test]
 fn a_test_that_passed_in_the_suite_is_brittle_and_not_broken() {
     let mut suite = SimulatedSuite::new(2, vec![(0, polluter("x")), (1, brittle(&["x"]))]);
-    let mut technique = Nio::new(config());
+    let mut technique = NioDetection::new(config());
     technique.progress.borrow_mut().passed_in_suite.insert(named(1));
     suite.run(&mut technique);
     assert_eq!(nio_detail(&technique.findings(Recordings::EMPTY)[0]).kind, NioKind::Brittle);
@@ -167,7 +167,7 @@ fn one_deviation_alone_makes_it_non_deterministic() {
 
 #[test]
 fn only_requested_tests_are_run() {
-    let mut technique = Nio::new(NioConfig { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..config() });
+    let mut technique = NioDetection::new(NioConfig { only: Some(vec!["t1".to_owned(), "x".to_owned()]), ..config() });
     let mut suite = SimulatedSuite::new(30, Vec::new());
     suite.run(&mut technique);
     assert_eq!((suite.executions, technique.unmatched_names()), (2, vec!["x".to_owned()]));
@@ -192,7 +192,7 @@ fn nio_that_needs_other_tests_is_reported_with_them() {
 
 #[test]
 fn isolated_runners_leave_tests_untried() {
-    let mut technique = Nio::new(config());
+    let mut technique = NioDetection::new(config());
     let mut suite =
         SimulatedSuite::new(3, vec![(1, nio("x")), (2, SimulatedTest { skips: true, ..SimulatedTest::default() })]);
     suite.isolated = true;
@@ -203,7 +203,7 @@ fn isolated_runners_leave_tests_untried() {
 
 #[test]
 fn an_interrupted_run_reports_unconfirmed_findings() {
-    let mut technique = Nio::new(config());
+    let mut technique = NioDetection::new(config());
     let mut suite = SimulatedSuite::new(3, vec![(1, nio("x"))]);
     suite.list(&mut technique);
     suite.batch(&mut technique);

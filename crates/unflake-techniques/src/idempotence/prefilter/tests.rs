@@ -1,11 +1,11 @@
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, Outcome};
 
-use crate::idempotence::nio::{Nio, NioConfig};
+use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, named, polluter, victim};
 use crate::{Recordings, Technique};
 
 fn run_nio(suite: &mut SimulatedSuite, mode: NioMode) -> (Vec<(String, NioKind, Option<Isolation>)>, usize) {
-    let mut nio = Nio::new(NioConfig {
+    let mut nio = NioDetection::new(NioConfig {
         mode,
         only: None,
         class_of: |test| test,

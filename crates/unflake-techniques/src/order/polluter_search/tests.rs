@@ -5,7 +5,7 @@ use crate::search::rng::SeededRng;
 use crate::simulation::simulated_suite::{
     SharedState, SimulatedSuite, SimulatedTest, Writes, brittle, cleaner, named, polluter, victim,
 };
-use crate::{Order, OrderConfig, Recordings, Technique};
+use crate::{OrderConfig, OrderDetection, Recordings, Technique};
 
 pub(crate) fn config() -> OrderConfig {
     OrderConfig {
@@ -24,7 +24,7 @@ pub(crate) fn requested(at: usize) -> OrderConfig {
 }
 
 pub(crate) fn run_order(suite: &mut SimulatedSuite, config: OrderConfig) -> Vec<Finding> {
-    let mut order = Order::new(config);
+    let mut order = OrderDetection::new(config);
     suite.run(&mut order);
     order.findings(Recordings::EMPTY)
 }

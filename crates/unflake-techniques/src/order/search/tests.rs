@@ -40,7 +40,7 @@ fn failures_in_parallel_only_are_no_finding() {
     for percent in [20, 50] {
         let special =
             vec![(4, SimulatedTest { parallel_percent: percent, ..SimulatedTest::default() }), (9, polluter("x"))];
-        let mut order = Order::new(config());
+        let mut order = OrderDetection::new(config());
         SimulatedSuite::new(20, special).run(&mut order);
         assert_eq!(order.findings(Recordings::EMPTY), vec![], "{percent} %");
         assert_eq!(order.only_in_parallel(), vec![named(4)], "{percent} %");
@@ -56,7 +56,7 @@ fn broken_and_skipped_tests_are_not_order_dependent() {
 
 #[test]
 fn all_pairs_are_covered_and_reported() {
-    let mut order = Order::new(OrderConfig { random: 0, ..config() });
+    let mut order = OrderDetection::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(7, Vec::new()).run(&mut order);
     let pairs = Some(PairCount { covered: 42, of: 42 });
     assert_eq!(order.coverage(), Some(Coverage { tests: 7, tried: 7, left_out: 0, pairs, complete: true }));
@@ -68,7 +68,7 @@ fn tests_that_cannot_be_combined_are_left_out_and_reported() {
         (1, SimulatedTest { crashes: true, ..SimulatedTest::default() }),
         (4, SimulatedTest { skips: true, ..SimulatedTest::default() }),
     ];
-    let mut order = Order::new(OrderConfig { random: 0, ..config() });
+    let mut order = OrderDetection::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(9, special).run(&mut order);
     let pairs = Some(PairCount { covered: 42, of: 42 });
     assert_eq!(order.coverage(), Some(Coverage { tests: 9, tried: 7, left_out: 2, pairs, complete: true }));
@@ -101,7 +101,7 @@ fn only_tests_of_the_same_process_are_suspected() {
 #[test]
 fn an_exhausted_budget_is_reported() {
     // 100 × 11 ms alone, then 110 ms per order.
-    let mut order = Order::new(OrderConfig { seconds: 3.0, ..config() });
+    let mut order = OrderDetection::new(OrderConfig { seconds: 3.0, ..config() });
     let mut suite = SimulatedSuite::new(100, Vec::new());
     suite.files = 10;
     suite.run(&mut order);
@@ -139,7 +139,7 @@ fn a_known_polluter_is_guessed_for_the_next_victim() {
 #[test]
 fn an_interrupted_run_reports_what_it_knows() {
     let special = || vec![(7, polluter("x")), (50, polluter("y")), (70, victim(&["x", "y"]))];
-    let mut order = Order::new(config());
+    let mut order = OrderDetection::new(config());
     let mut suite = SimulatedSuite::new(100, special());
     suite.list(&mut order);
     let mut lengths = Vec::new();

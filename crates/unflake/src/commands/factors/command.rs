@@ -25,7 +25,7 @@ use crate::output::write_file;
 use crate::project::revision;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
+use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
 
 /// The default time budget.
 const TIME: Duration = Duration::from_secs(600);
@@ -101,7 +101,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         }
     }
     let page = Some(&page).filter(|page| has_page && page.is_file()).map(|page| shown(page, here));
-    done.report(&ReportFacts::search("factors"), &conclusion, |run, look, out| match run.findings {
+    done.report(&CommandFacts::search("factors"), &conclusion, |run, look, out| match run.findings {
         [] => report::order_and_nio(run, look, args.output.quiet, out),
         _ => {
             let experiment = ExperimentReport { findings: run.findings, page: page.as_deref(), ..shared };

@@ -28,7 +28,7 @@ use crate::history::recorder::OUR_FILES;
 use crate::launch::launch;
 use crate::output::console::print;
 use crate::run_loop::Gathered;
-use crate::technique_run::{ReportFacts, TechniqueRun, inconclusive};
+use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
 
 /// The number of failing values of an assertion that an entry keeps.
 const MOST_FAILING: usize = 20;
@@ -101,7 +101,7 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
     done.record.findings = findings(&seen, &in_filter);
     let varying = varying(&seen, &in_filter);
     let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
-    let facts = ReportFacts { name: "filter learn", can_locate: true, ..ReportFacts::default() };
+    let facts = CommandFacts { name: "filter learn", can_locate: true, ..CommandFacts::default() };
     done.report(&facts, &conclusion, |run, style, out| {
         let learned = report::LearnedFilter {
             runs: args.runs,

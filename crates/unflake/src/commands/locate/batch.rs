@@ -49,7 +49,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
 
     let (limits, lines_only, quiet) = (args.limits, args.lines_only, args.output.quiet);
     let mut batch =
-        Batch { limits, lines_only, quiet, settings, context, tree, known, began, seconds, notes: Vec::new() };
+        LocateBatch { limits, lines_only, quiet, settings, context, tree, known, began, seconds, notes: Vec::new() };
     let mut tests: Vec<(usize, PreparedEntry)> = Vec::new();
     // Tests that were cut short last time are resumed after all others.
     let (cut_short, others): (Vec<usize>, Vec<usize>) =
@@ -64,7 +64,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
 }
 
 /// The searches of one call.
-struct Batch<'a> {
+struct LocateBatch<'a> {
     limits: LocateLimits,
     lines_only: bool,
     quiet: bool,
@@ -80,7 +80,7 @@ struct Batch<'a> {
     notes: Vec<String>,
 }
 
-impl Batch<'_> {
+impl LocateBatch<'_> {
     fn ready(&self, test: &TestId) -> Option<&ReadyReport> {
         self.known
             .iter()

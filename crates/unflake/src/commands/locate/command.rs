@@ -19,7 +19,7 @@ use crate::output::report_files::{ReportFiles, RunSummary};
 use crate::output::report_path::report_path;
 use crate::output::write_file;
 use crate::project::source_files::SourceFiles;
-use crate::technique_run::ReportFacts;
+use crate::technique_run::CommandFacts;
 
 /// The number of latest runs in which flaky tests are looked up, and how many of the tests are
 /// named.
@@ -76,7 +76,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
     }
     let page = page.filter(|path| path.is_file()).map(|path| shown(&path, here));
     let LocateResult { record, conclusion, .. } = &result;
-    let facts = ReportFacts::search("locate");
+    let facts = CommandFacts::search("locate");
     let summary = RunSummary { facts: &facts, command: &settings.command.value, record, conclusion };
     files.write(&summary, context.color, |run, style, out| match run.findings.first() {
         Some(finding) if record.problems.is_empty() => {

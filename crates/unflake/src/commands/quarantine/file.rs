@@ -24,7 +24,7 @@ pub(crate) struct QuarantineFile {
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct QuarantineDocument {
     #[serde(default)]
     test: Vec<Quarantined>,
 }
@@ -39,7 +39,7 @@ impl QuarantineFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self { path, entries: Vec::new() }),
             Err(error) => return Err(wrong(error.to_string())),
         };
-        let document: Document = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let document: QuarantineDocument = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         for entry in &document.test {
             check(entry).map_err(|why| wrong(format!("{}: {why}", entry.test)))?;
         }
@@ -87,7 +87,7 @@ fn check(entry: &Quarantined) -> Result<(), String> {
 }
 
 fn text(entries: &[Quarantined]) -> String {
-    let document = toml::to_string(&Document { test: entries.to_vec() }).expect("entries are plain TOML");
+    let document = toml::to_string(&QuarantineDocument { test: entries.to_vec() }).expect("entries are plain TOML");
     format!("{HEAD}\n{document}")
 }
 

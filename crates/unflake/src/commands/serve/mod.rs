@@ -15,7 +15,7 @@ use std::thread;
 
 use signal_hook::consts::{SIGHUP, TERM_SIGNALS};
 use signal_hook::iterator::Signals;
-use unflake_web::{Server, Token};
+use unflake_web::{AccessToken, Server};
 
 use crate::args::serve::ServeArgs;
 use crate::config::project;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: ServeArgs, context: &Context) -> Result<Exit, CommandErr
         Signals::new(TERM_SIGNALS.iter().chain([&SIGHUP])).map_err(CommandError::internal("wait for Ctrl-C"))?;
     let cache = overview_cache::OverviewCache::open(&location, here)?;
     let address = server.address();
-    let token = Token::new(address.port()).map_err(CommandError::internal("draw a token"))?;
+    let token = AccessToken::new(address.port()).map_err(CommandError::internal("draw a token"))?;
     announce(&format!("http://{address}/?token={}", token.secret()))
         .map_err(CommandError::internal("print the address"))?;
     let (stopper, handle) = (server.stopper(), signals.handle());

@@ -7,7 +7,7 @@ use unflake_model::{Day, Feedback, Fingerprint};
 use unflake_report::pages::{ErrorPage, Links, PageLayout, QuarantineEntry, QuarantinePage, View, located_page};
 use unflake_report::{LocateReport, TimeZone, recent_outcomes};
 use unflake_store::{Store, TestKey};
-use unflake_web::{Method, Request, Response, Token};
+use unflake_web::{AccessToken, Method, Request, Response};
 
 use super::overview_cache::OverviewCache;
 use super::runs;
@@ -30,7 +30,7 @@ const LATELY: usize = 20;
 
 pub(crate) struct Routes<'a> {
     cache: &'a OverviewCache,
-    token: &'a Token,
+    token: &'a AccessToken,
     here: PathBuf,
     project: String,
     zone: TimeZone,
@@ -48,7 +48,7 @@ enum RouteResult {
 }
 
 impl<'a> Routes<'a> {
-    pub(crate) fn new(cache: &'a OverviewCache, token: &'a Token, here: &Path, project: String) -> Self {
+    pub(crate) fn new(cache: &'a OverviewCache, token: &'a AccessToken, here: &Path, project: String) -> Self {
         let zone = TimeZone::system();
         Self { cache, token, here: here.to_owned(), project, zone, writing: Mutex::new(()) }
     }

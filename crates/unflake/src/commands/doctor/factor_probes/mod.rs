@@ -14,7 +14,7 @@ use signal_hook::flag;
 use unflake_model::{FactorKind, FactorProbe, ProbeTarget, ProbeVerdict};
 use unflake_report::plain;
 
-use crate::commands::doctor::factor_probes::runtime::Runtime;
+use crate::commands::doctor::factor_probes::runtime::ProbedRuntime;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -28,7 +28,7 @@ fn word(verdict: &ProbeVerdict) -> &'static str {
     }
 }
 
-fn verdict(kind: FactorKind, probe: &FactorProbe, runtime: &Runtime) -> ProbeVerdict {
+fn verdict(kind: FactorKind, probe: &FactorProbe, runtime: &ProbedRuntime) -> ProbeVerdict {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let target = ProbeTarget { interpreter: runtime.interpreter, cores };
     match (probe.steps)(&target) {

@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest excerpt of an error.
 const MAX_EXCERPT: usize = 100;
 
-pub(crate) struct Runtime {
+pub(crate) struct ProbedRuntime {
     /// With its version.
     pub(crate) name: String,
     /// The command that starts its interpreter. None: it has none.
@@ -25,7 +25,7 @@ pub(crate) struct Runtime {
     names: PathBuf,
 }
 
-impl Runtime {
+impl ProbedRuntime {
     /// What its program answers to one step of a probe.
     pub(crate) fn ask(&self, kind: FactorKind, step: &ProbeStep) -> ProbeAnswer {
         let start = Instant::now();
@@ -90,7 +90,7 @@ fn output(mut command: Command) -> Result<String, String> {
     Ok(stdout.trim().to_owned())
 }
 
-pub(crate) fn find(command: &[String], place: &Path) -> io::Result<Vec<Runtime>> {
+pub(crate) fn find(command: &[String], place: &Path) -> io::Result<Vec<ProbedRuntime>> {
     let names = place.join("names");
     fs::create_dir(&names)?;
     // Created in an order that no setting asks for.
@@ -99,8 +99,9 @@ pub(crate) fn find(command: &[String], place: &Path) -> io::Result<Vec<Runtime>>
     }
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut found = Vec::new();
-    let mut add =
-        |name: String, interpreter, command| found.push(Runtime { name, interpreter, command, names: names.clone() });
+    let mut add = |name: String, interpreter, command| {
+        found.push(ProbedRuntime { name, interpreter, command, names: names.clone() })
+    };
 
     let python = python_of(command).unwrap_or_else(|| "python3".to_owned());
     if let Some(version) =
