@@ -12,7 +12,7 @@ use crate::driver::list_context::ListContext;
 use crate::driver::suite::{ListError, Suite};
 use crate::jvm;
 use crate::jvm::assertions::Assertions;
-use crate::jvm::module::{Jvm, JvmInvocation, JvmTest};
+use crate::jvm::module::{Forks, Jvm, JvmInvocation, JvmTest};
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
 use crate::process::files::{file_contains, find_program, relative};
@@ -109,7 +109,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     let assertions = Assertions::wanted(context);
     let (jvm, tests) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
     // JUnit 4 has a program that runs a class. JUnit 5 has none that is always there.
-    jvm.add(&tests, false, &mut suite, |test| match test.key.starts_with("classic:") {
+    jvm.add(&tests, Forks { apart: false, at_once: 1 }, &mut suite, |test| match test.key.starts_with("classic:") {
         true => words.iter().chain([&test.class]).cloned().collect(),
         false => context.command.to_vec(),
     });

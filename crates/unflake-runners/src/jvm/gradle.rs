@@ -14,7 +14,7 @@ use crate::driver::suite::{ListError, Suite};
 use crate::jvm;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::class_path::{self, CompiledModule};
-use crate::jvm::module::{JvmTest, differing};
+use crate::jvm::module::{Forks, JvmTest, differing};
 use crate::process::files::{find_program, program_name};
 use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
@@ -152,7 +152,8 @@ impl GradleTask {
         };
         let (jvm, mut tests) = compiled.listed(context, assertions, suite)?;
         tests.retain(|test| self.is_wanted(test));
-        jvm.add(&tests, self.one("apart") == "true", suite, |test| alone(context.command, &name, test));
+        let forks = Forks { apart: self.one("apart") == "true", at_once: 1 };
+        jvm.add(&tests, forks, suite, |test| alone(context.command, &name, test));
         Ok(())
     }
 

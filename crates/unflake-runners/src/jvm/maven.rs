@@ -16,7 +16,7 @@ use crate::driver::suite::{ListError, Suite};
 use crate::jvm;
 use crate::jvm::agent_build::{AgentBuild, JAVA};
 use crate::jvm::assertions::Assertions;
-use crate::jvm::module::{Jvm, JvmInvocation, JvmTest, differing};
+use crate::jvm::module::{Forks, Jvm, JvmInvocation, JvmTest, differing};
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
 use crate::process::files::program_name;
@@ -189,13 +189,21 @@ fn add(
 ) -> Result<Arc<Jvm>, ListError> {
     let MavenModule { facts, settings, invocation } = module;
     let name = invocation.name.clone();
-    let is_apart = facts.iter().any(|(name, value)| name == "apart" && value == "true");
+    let fact = |wanted: &str| facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    let at_once = fact("forks").and_then(|forks| forks.parse().ok()).unwrap_or(1);
+    // JVMs of several modules would run at the same time, which Maven does not do.
+    let forks = Forks { apart: fact("apart") == Some("true"), at_once: if several { 1 } else { at_once } };
+    if several && at_once > 1 {
+        let what = "its tests run in one process at a time because several modules have tests (forkCount)";
+        suite.notes.push(format!("{name}: {what}"));
+    }
+    suite.at_once = Some(forks.at_once);
     suite.notes.extend(facts.iter().filter(|(name, _)| name == "note").map(|(_, note)| format!("{name}: {note}")));
     let jvm = Arc::new(Jvm::new(invocation, context, assertions)?);
     let (tests, notes) = jvm.list(context)?;
     suite.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
     let is_new = settings.contains_key("forkNodeConnectionString");
-    jvm.add(&tests, is_apart, suite, |test| alone(context.command, test, several, is_new));
+    jvm.add(&tests, forks, suite, |test| alone(context.command, test, several, is_new));
     Ok(jvm)
 }
 

@@ -79,6 +79,15 @@ pub(crate) struct JvmInvocation {
     pub(crate) all_roots: Vec<PathBuf>,
 }
 
+/// The JVMs that the project wants for the tests of a module.
+#[derive(Clone, Copy)]
+pub(crate) struct Forks {
+    /// A JVM for each class.
+    pub(crate) apart: bool,
+    /// How many JVMs run at the same time.
+    pub(crate) at_once: u32,
+}
+
 /// A test as its JVM lists it.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct JvmTest {
@@ -213,12 +222,11 @@ impl Jvm {
         Ok((tests, notes))
     }
 
-    /// Adds these tests to a suite. `apart`: the project wants a JVM for each class. `command` runs
-    /// one with the plain runner.
+    /// Adds these tests to a suite. `command` runs one with the plain runner.
     pub(crate) fn add(
         self: &Arc<Self>,
         tests: &[JvmTest],
-        apart: bool,
+        forks: Forks,
         suite: &mut Suite,
         command: impl Fn(&JvmTest) -> Vec<String>,
     ) {
@@ -226,15 +234,22 @@ impl Jvm {
         let files: BTreeMap<&str, Option<String>> = classes.iter().map(|class| (*class, self.file_of(class))).collect();
         let whole = Arc::new(JvmProgram(self.clone()));
         let own: BTreeMap<&str, Arc<JvmProgram>> =
-            classes.iter().filter(|_| apart).map(|class| (*class, Arc::new(JvmProgram(self.clone())))).collect();
-        if apart {
+            classes.iter().filter(|_| forks.apart).map(|class| (*class, Arc::new(JvmProgram(self.clone())))).collect();
+        if forks.apart {
             self.end_prestarted();
         }
-        suite.tests.extend(tests.iter().map(|test| {
+        let groups = if forks.apart { 1 } else { forks.at_once as usize };
+        let group_of = grouped(tests, groups);
+        let groups: Vec<Arc<dyn Program>> = match groups {
+            1 => Vec::new(),
+            _ => (0..groups).map(|_| Arc::new(JvmProgram(self.clone())) as Arc<dyn Program>).collect(),
+        };
+        suite.tests.extend(tests.iter().zip(group_of).map(|(test, group)| {
             let class = outermost(&test.class);
             let id = format!("{}#{}", test.class, test.method);
             let program = own.get(class).unwrap_or(&whole).clone();
-            TestCase { file: files[class].clone(), ..TestCase::new(id, test.key.clone(), program, command(test)) }
+            let (file, shared) = (files[class].clone(), groups.get(group).cloned());
+            TestCase { file, shared, ..TestCase::new(id, test.key.clone(), program, command(test)) }
         }));
     }
 
@@ -297,6 +312,17 @@ pub(crate) fn differing<'a>(variables: impl Iterator<Item = &'a str>, context: &
             && *name != "_"
     };
     pairs.filter(is_new).map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
+}
+
+/// The group of each test: as many groups of neighbors, of about the same size, as JVMs share the
+/// classes. A class is in one group.
+fn grouped(tests: &[JvmTest], groups: usize) -> Vec<usize> {
+    let mut of_tests: Vec<usize> = Vec::new();
+    for (at, test) in tests.iter().enumerate() {
+        let is_next = at > 0 && outermost(&tests[at - 1].class) == outermost(&test.class);
+        of_tests.push(if is_next { of_tests[at - 1] } else { at * groups / tests.len() });
+    }
+    of_tests
 }
 
 fn outermost(class: &str) -> &str {
@@ -366,5 +392,20 @@ impl Program for JvmProgram {
             found.map_or(file.to_owned(), |path| relative(&path, &jvm.root))
         };
         Box::new(AgentListener::new(&self.0.mark, tests.len(), path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_divided_among_jvms() {
+        let test = |class: &str| JvmTest { key: String::new(), class: class.to_owned(), method: "m".to_owned() };
+        let groups = |classes: &str, count| grouped(&classes.split(' ').map(test).collect::<Vec<_>>(), count);
+        assert_eq!(groups("A A B B", 2), [0, 0, 1, 1]);
+        assert_eq!(groups("A A A A$I B C", 2), [0, 0, 0, 0, 1, 1]);
+        assert_eq!(groups("A B C", 1), [0, 0, 0]);
+        assert_eq!(groups("A B", 4), [0, 2]);
     }
 }

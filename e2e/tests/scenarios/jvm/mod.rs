@@ -337,3 +337,18 @@ fn gradle_projects_run() {
     check_verdicts(&sandbox, "-- gradle --offline test");
     check_divergence("-- gradle --offline test");
 }
+
+const WAITING_TEST: &str = "package com.acme;\nimport java.io.File;\npublic class NAMETest {\n  @org.junit.Test public void meets() throws Exception {\n    \
+    new File(\"target/NAME\").createNewFile();\n    for (int i = 0; i < 600 && !new File(\"target/OTHER\").exists(); i++) Thread.sleep(100);\n    \
+    org.junit.Assert.assertTrue(new File(\"target/OTHER\").exists());\n  }\n}\n";
+
+#[test]
+fn classes_run_in_as_many_jvms_as_the_pom_says() {
+    let _turn = turn();
+    let test = |name: &str, other: &str| WAITING_TEST.replace("NAME", name).replace("OTHER", other);
+    let sandbox = Sandbox::specimen("rerun/java/versions")
+        .file("src/forks/com/acme/OneTest.java", test("One", "Two"))
+        .file("src/forks/com/acme/TwoTest.java", test("Two", "One"));
+    let words = "-- mvn -o -B test -Pjunit -Djunit=4.8.2 -Dtests=forks -DforkCount=2";
+    sandbox.unflake(["run", "--jobs", "2"]).args(words.split(' ')).finish().expect_exit(0);
+}

@@ -20,4 +20,10 @@ public final class MethodDescriptor {
         }
         return kinds.toString();
     }
+
+    /** The number of local variables that the parameters occupy, without {@code this}. */
+    public static int parameterSlots(String descriptor) {
+        String kinds = parameterKinds(descriptor);
+        return kinds.length() + (int) kinds.chars().filter(kind -> kind == 'J' || kind == 'D').count();
+    }
 }

@@ -1,12 +1,14 @@
 package unflake.jvm.platform;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.ServiceLoader;
 import java.util.Set;
 import org.junit.platform.engine.DiscoverySelector;
@@ -66,6 +68,9 @@ public final class JUnitPlatform implements TestFramework {
         }
         if (!module.list("excludegroups").isEmpty()) {
             tags.add(TagFilter.excludeTags(module.list("excludegroups")));
+        }
+        if (isParallel()) {
+            module.notes.add("its tests run one after the other (" + PARALLEL_EXECUTION + ")");
         }
         for (ReorderingEngine engine : engines) {
             LauncherDiscoveryRequest request = request(selectors);
@@ -154,6 +159,19 @@ public final class JUnitPlatform implements TestFramework {
             engine.run(together, reporter::beforeTest);
             launcher(engine).execute(request(selectors(together)), new PlatformListener(engine, reporter));
         }
+    }
+
+    /** Whether the project runs tests in parallel, by Surefire's settings, a property or a file. */
+    private boolean isParallel() throws IOException {
+        Properties file = new Properties();
+        try (InputStream stream = Thread.currentThread().getContextClassLoader().getResourceAsStream("junit-platform.properties")) {
+            if (stream != null) {
+                file.load(stream);
+            }
+        }
+        String inFile = file.getProperty(PARALLEL_EXECUTION);
+        String value = module.parameters().getOrDefault(PARALLEL_EXECUTION, System.getProperty(PARALLEL_EXECUTION, inFile));
+        return Boolean.parseBoolean(value);
     }
 
     private ReorderingEngine engineOf(String key) {

@@ -39,7 +39,7 @@ final class TracedMethod {
         for (Map.Entry<Integer, Integer> line : lines.entrySet()) {
             layout.insertBefore(line.getKey(), probeCall(table.add(name, line.getValue()), probe));
             if (values != null && line.getKey() == 0) {
-                values.recordArguments(isStatic);
+                values.recordArguments(isStatic, descriptor);
             }
             Integer next = lines.higherKey(line.getKey());
             inspect(line.getKey(), next == null ? layout.length : next);

@@ -8,6 +8,7 @@ import java.util.List;
 import unflake.jvm.bytecode.CodeLayout;
 import unflake.jvm.bytecode.ConstantPool;
 import unflake.jvm.bytecode.Instructions;
+import unflake.jvm.bytecode.MethodDescriptor;
 
 /**
  * Inserts probes for values: arguments, assignments to variables and fields, return values, and
@@ -37,11 +38,15 @@ final class ValueInstrumenter {
         variables.add(new Variable(start, start + length, name, type, slot));
     }
 
-    /** Arguments are recorded after the first line. */
-    void recordArguments(boolean isStatic) throws IOException {
+    /**
+     * Arguments are recorded after the first line. Kotlin also has local variables whose scope
+     * starts there and that are never assigned.
+     */
+    void recordArguments(boolean isStatic, String descriptor) throws IOException {
+        int end = MethodDescriptor.parameterSlots(descriptor) + (isStatic ? 0 : 1);
         if (!layout.isJumpTarget(0)) {
             for (Variable variable : variables) {
-                if (variable.start == 0 && (isStatic || variable.slot > 0)) {
+                if (variable.start == 0 && variable.slot >= (isStatic ? 0 : 1) && variable.slot < end) {
                     layout.insertBefore(0, loadAndRecord(variable));
                 }
             }

@@ -84,8 +84,8 @@ public class SurefireHandoff implements MojoExecutionListener {
     }
 
     /**
-     * Overrides settings that would split the run into several processes, and notes those that are
-     * not honoured.
+     * Overrides settings that would split the run into several processes, which unflake starts
+     * itself, and notes those that are not honoured.
      */
     private static void overrideSettings(Object mojo, List<String> lines) throws ReflectiveOperationException {
         Object forkCount = get(mojo, "forkCount");
@@ -93,8 +93,11 @@ public class SurefireHandoff implements MojoExecutionListener {
         String forkMode = String.valueOf(get(mojo, "forkMode"));
         boolean isPerClass = Boolean.FALSE.equals(reuseForks) && !"0".equals(forkCount) || forkMode.equals("always") || forkMode.equals("pertest");
         lines.add("apart=" + isPerClass);
-        if (forkCount != null && !forkCount.equals("1") && !forkCount.equals("0") && !isPerClass) {
-            lines.add("note=its classes share one process, not " + forkCount + " (forkCount)");
+        int forks = forks(String.valueOf(forkCount));
+        boolean isNumbered = usesForkNumber(mojo, "argLine", "systemPropertyVariables", "environmentVariables");
+        lines.add("forks=" + (isNumbered ? 1 : forks));
+        if (forks > 1 && isNumbered) {
+            lines.add("note=its tests run in one process at a time, not " + forks + ", because the pom uses surefire.forkNumber (forkCount)");
         }
         if ("0".equals(forkCount) || forkMode.equals("never")) {
             lines.add("note=its tests run in a process of their own, not in Maven's (forkCount)");
@@ -117,6 +120,26 @@ public class SurefireHandoff implements MojoExecutionListener {
         set(mojo, "testFailureIgnore", true);
         set(mojo, "failIfNoTests", false);
         set(mojo, "failIfNoSpecifiedTests", false);
+    }
+
+    /** A number, or a multiple of the cores: {@code 1.5C}. */
+    private static int forks(String forkCount) {
+        try {
+            boolean isOfCores = forkCount.endsWith("C");
+            float number = Float.parseFloat(isOfCores ? forkCount.substring(0, forkCount.length() - 1) : forkCount);
+            return Math.max(1, (int) (isOfCores ? number * Runtime.getRuntime().availableProcessors() : number));
+        } catch (NumberFormatException absent) {
+            return 1;
+        }
+    }
+
+    private static boolean usesForkNumber(Object mojo, String... settings) throws ReflectiveOperationException {
+        for (String setting : settings) {
+            if (String.valueOf(get(mojo, setting)).contains("surefire.forkNumber")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static void note(Path handoff, MavenProject project, String text) throws IOException {
