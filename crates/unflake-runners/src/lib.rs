@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 pub use options::RunnerOptions;
 pub use registry::{
-    Selection, base_worktree_hint, caches, call_tables, default_command, demo, examples, explain_missed_agent,
+    Selection, base_worktree_hint, call_tables, default_command, demo, examples, explain_missed_agent,
     explain_unsupported, factors, global_inputs, names_with, never_excuse, option, options, project_files, recognizes,
     reported_as, run_as_shim, select, temporary_names, tool_homes, tool_variables, trace_support,
 };

@@ -84,6 +84,14 @@ impl Selection {
         self.candidates.iter().filter_map(|runner| agent(*runner)).collect()
     }
 
+    /// Names of caches and build directories, of this runner and of others in the same project.
+    pub fn caches(&self) -> Vec<&'static str> {
+        let restored: Vec<&str> =
+            self.candidates.iter().flat_map(|runner| runner.profile().files.restored_builds).copied().collect();
+        let all = project_files().flat_map(|files| files.caches).copied();
+        all.filter(|name| !restored.contains(name)).collect()
+    }
+
     /// Worlds that differ in the seeds of the runner only. None: it has no seeds that can be set.
     pub fn seed_worlds(&self, seeds: impl IntoIterator<Item = u32>) -> Vec<Vec<Factor>> {
         let names: Vec<&str> = self.candidates.iter().flat_map(|runner| runner.profile().seeds).copied().collect();
@@ -186,11 +194,6 @@ pub fn option(name: &str) -> Option<&'static RunnerOption> {
 /// Globs of files that count for every test.
 pub fn global_inputs() -> Vec<&'static str> {
     project_files().flat_map(|files| files.global_inputs).copied().collect()
-}
-
-/// Names of caches and build directories.
-pub fn caches() -> Vec<&'static str> {
-    project_files().flat_map(|files| files.caches).copied().collect()
 }
 
 pub fn never_excuse() -> impl Iterator<Item = &'static str> {

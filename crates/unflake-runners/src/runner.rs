@@ -215,10 +215,14 @@ pub struct ProjectFiles {
     pub caches: &'static [&'static str],
     /// Those of them that say nothing beyond the sources beside them.
     pub derived: &'static [&'static str],
+    /// Build directories from which tests read and into which they write. They are restored like
+    /// the rest of the project, even where they are a cache of another runner.
+    pub restored_builds: &'static [&'static str],
 }
 
 impl ProjectFiles {
-    pub const NONE: Self = Self { root_markers: &[], settings: None, global_inputs: &[], caches: &[], derived: &[] };
+    pub const NONE: Self =
+        Self { root_markers: &[], settings: None, global_inputs: &[], caches: &[], derived: &[], restored_builds: &[] };
 }
 
 /// A table in a settings file that several tools share.

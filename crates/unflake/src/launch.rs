@@ -17,7 +17,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         supervisor: vec![myself.clone(), "keep".to_owned()],
         driver: agents.is_empty().then(|| driver(settings, myself)),
         agents,
-        caches: unflake_runners::caches(),
+        caches: settings.runner().caches(),
         explain_missed_agent: unflake_runners::explain_missed_agent,
         cache: cache(),
         suite: true,

@@ -27,6 +27,7 @@ pub(crate) struct Gradle;
 static PROFILE: Profile = Profile {
     name: "Gradle",
     files: ProjectFiles {
+        root_markers: &["settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"],
         global_inputs: &[
             "**/build.gradle.kts",
             "**/settings.gradle.kts",
@@ -35,7 +36,7 @@ static PROFILE: Profile = Profile {
             "**/*.gradle",
         ],
         caches: &[".gradle"],
-        ..ProjectFiles::NONE
+        ..jvm::FILES
     },
     ..jvm::PROFILE
 };
@@ -55,9 +56,14 @@ impl Runner for Gradle {
 
     fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
         let has = |name: &str| project.join(name).is_file();
-        let program = if has("gradlew") { "./gradlew" } else { "gradle" };
         let script = ["build.gradle", "build.gradle.kts"].into_iter().find(|name| has(name))?;
-        DefaultCommand::new(&[program, "test"], format!("there is a {script}"))
+        let reason = format!("there is a {script}");
+        if jvm::is_here(project) {
+            return DefaultCommand::new(&[if has("gradlew") { "./gradlew" } else { "gradle" }, "test"], reason);
+        }
+        let path = |name: &str| project.join(name).to_string_lossy().into_owned();
+        let program = if has("gradlew") { path("gradlew") } else { "gradle".to_owned() };
+        DefaultCommand::new(&[&program, "-p", &project.to_string_lossy(), "test"], reason)
     }
 }
 

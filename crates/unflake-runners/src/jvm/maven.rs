@@ -35,7 +35,7 @@ pub(crate) struct Maven;
 
 static PROFILE: Profile = Profile {
     name: "Maven",
-    files: ProjectFiles { global_inputs: &["**/pom.xml"], ..ProjectFiles::NONE },
+    files: ProjectFiles { root_markers: &["pom.xml"], global_inputs: &["**/pom.xml"], ..jvm::FILES },
     ..jvm::PROFILE
 };
 
@@ -54,8 +54,16 @@ impl Runner for Maven {
 
     fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
         let has = |name: &str| project.join(name).is_file();
-        let program = if has("mvnw") { "./mvnw" } else { "mvn" };
-        has("pom.xml").then(|| DefaultCommand::new(&[program, "test"], "there is a pom.xml")).flatten()
+        if !has("pom.xml") {
+            return None;
+        }
+        let reason = "there is a pom.xml";
+        if jvm::is_here(project) {
+            return DefaultCommand::new(&[if has("mvnw") { "./mvnw" } else { "mvn" }, "test"], reason);
+        }
+        let path = |name: &str| project.join(name).to_string_lossy().into_owned();
+        let program = if has("mvnw") { path("mvnw") } else { "mvn".to_owned() };
+        DefaultCommand::new(&[&program, "-f", &path("pom.xml"), "test"], reason)
     }
 }
 
@@ -69,10 +77,11 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     }
     let handoff = build_cache::built("maven", context, |handoff| build(command, handoff, context))?;
     let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
-    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
     let mut modules: Vec<PathBuf> =
         fs::read_dir(&handoff).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     modules.sort();
+    let root = jvm::common_root(&context.here, modules.iter().flat_map(|directory| basedir(&facts(directory))));
+    let mut suite = Suite { root, at_once: Some(1), ..Suite::default() };
     for directory in &modules {
         suite.notes.extend(fs::read_to_string(directory.join("note")).ok().map(|note| note.trim().to_owned()));
     }
@@ -171,6 +180,11 @@ fn facts(directory: &Path) -> Vec<(String, String)> {
     let lines = String::from_utf8_lossy(&text).into_owned();
     let pairs = lines.lines().filter_map(|line| line.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// The directory of its pom.
+fn basedir(facts: &[(String, String)]) -> Option<PathBuf> {
+    facts.iter().find(|(name, _)| name == "basedir").map(|(_, path)| path.into())
 }
 
 /// The directories of its sources.

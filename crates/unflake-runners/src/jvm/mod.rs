@@ -14,7 +14,11 @@ pub(crate) mod module;
 pub(crate) mod protocol;
 pub(crate) mod state;
 
-use crate::runner::{Capabilities, InProcessIsolation, Profile};
+use std::path::{Path, PathBuf};
+
+use crate::runner::{Capabilities, InProcessIsolation, Profile, ProjectFiles};
+
+const FILES: ProjectFiles = ProjectFiles { restored_builds: &["target", "build"], ..ProjectFiles::NONE };
 
 /// What the runners of this folder have in common: an agent in a JVM runs the tests.
 const PROFILE: Profile = Profile {
@@ -36,5 +40,32 @@ const PROFILE: Profile = Profile {
         }),
     },
     variables: &["JAVA_HOME"],
+    files: FILES,
     ..Profile::EMPTY
 };
+
+/// Whether commands start in this directory.
+fn is_here(project: &Path) -> bool {
+    std::env::current_dir().is_ok_and(|here| here == project)
+}
+
+/// The directory that contains `here` and all modules of a build that was started there.
+fn common_root(here: &Path, modules: impl Iterator<Item = PathBuf>) -> PathBuf {
+    modules.fold(here.to_owned(), |root, module| {
+        let above = root.ancestors().find(|above| module.starts_with(above));
+        above.map_or(root.clone(), Path::to_owned)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_beside_the_working_directory_belong_to_the_project() {
+        let root = |here: &str, modules: &[&str]| common_root(Path::new(here), modules.iter().map(PathBuf::from));
+        assert_eq!(root("/p", &["/p", "/p/a"]), Path::new("/p"));
+        assert_eq!(root("/p/src/test", &["/p"]), Path::new("/p"));
+        assert_eq!(root("/p/a/src", &["/p/a", "/p/b"]), Path::new("/p"));
+    }
+}

@@ -91,6 +91,7 @@ static PROFILE: Profile = Profile {
             ".coverage",
         ],
         derived: &["__pycache__"],
+        restored_builds: &[],
     },
     texts: Texts {
         example: Some("pytest tests/"),

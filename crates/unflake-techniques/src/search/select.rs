@@ -25,12 +25,22 @@ pub(crate) fn select_tests(tests: &[TestId], names: &[String]) -> Selection {
     }
 }
 
-/// The listed tests that `only` selects; all of them without it.
+/// The listed tests that `only` selects; all of them without it. A name `FILE::…` selects all tests
+/// of a file whose ids do not contain it.
 pub(crate) fn select_listed(listed: &[Test], only: Option<&[String]>) -> Selection {
     let tests: Vec<TestId> = listed.iter().map(|test| test.id.clone()).collect();
-    match only {
-        Some(names) => select_tests(&tests, names),
-        None => Selection { tests, unmatched: Vec::new() },
+    let Some(names) = only else { return Selection { tests, unmatched: Vec::new() } };
+    let is_in_file = |test: &Test, name: &str| {
+        let file = name.split_once("::").map(|(file, _)| file);
+        file.is_some() && test.file.as_deref() == file && file.is_some_and(|file| !test.id.as_str().contains(file))
+    };
+    let by_id = select_tests(&tests, names);
+    let ids: HashSet<&TestId> = by_id.tests.iter().collect();
+    let selected = |test: &&Test| ids.contains(&test.id) || names.iter().any(|name| is_in_file(test, name));
+    let unmatched = by_id.unmatched.iter().filter(|name| !listed.iter().any(|test| is_in_file(test, name)));
+    Selection {
+        tests: listed.iter().filter(selected).map(|test| test.id.clone()).collect(),
+        unmatched: unmatched.cloned().collect(),
     }
 }
 
@@ -44,6 +54,19 @@ mod tests {
         let selection = select_tests(&tests, &names);
         assert_eq!(selection.tests.iter().map(TestId::as_str).collect::<Vec<_>>(), expected);
         assert_eq!(selection.unmatched, unmatched);
+    }
+
+    #[test]
+    fn a_file_selects_tests_whose_ids_do_not_contain_it() {
+        let test =
+            |id: &str, file: &str| Test { id: id.into(), file: Some(file.into()), line: None, command: Vec::new() };
+        let listed = [test("a.OneTest#x", "src/OneTest.java"), test("a.TwoTest#x", "src/TwoTest.java")];
+        let names = ["src/OneTest.java::".to_owned(), "src/Main.java::".to_owned()];
+        let selection = select_listed(&listed, Some(&names));
+        assert_eq!((selection.tests, selection.unmatched), (vec!["a.OneTest#x".into()], vec![names[1].clone()]));
+        let listed = [test("test_a.py::test_x", "test_a.py"), test("test_a.py::test_y", "test_a.py")];
+        let selection = select_listed(&listed, Some(&["test_a.py::test_x".to_owned()]));
+        assert_eq!(selection.tests, ["test_a.py::test_x".into()]);
     }
 
     #[test]

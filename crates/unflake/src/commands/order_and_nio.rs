@@ -144,11 +144,16 @@ impl Search<'_> {
             ..TechniqueRun::with_files(self.context, self.settings, launch, self.output)?
         };
         let mut done = run.run(technique)?;
-        let unmatched = if done.record.listed && !self.by_change { unmatched(technique) } else { Vec::new() };
-        if let Some(name) = unmatched.first() {
+        let unmatched = if done.record.listed { unmatched(technique) } else { Vec::new() };
+        if let Some(name) = unmatched.first().filter(|_| !self.by_change) {
             return Err(CommandError::unknown_test(name, done.record.test_names()));
         }
-        let conclusion = conclude(&done.record, self.facts.name);
+        let is_empty = done.record.searched.as_ref().is_some_and(|searched| searched.sessions == 0);
+        let conclusion = match self.by_change && is_empty && !unmatched.is_empty() {
+            true => Exit::Success
+                .because("no test is in a changed file; `unflake affected` lists the tests that the change can affect"),
+            false => conclude(&done.record, self.facts.name),
+        };
         done.finish(&conclusion);
         done.record.notes.extend(notes(technique));
         let quiet = self.output.quiet;

@@ -1,6 +1,7 @@
 //! `unflake` with Maven, a class path file and Gradle.
 
 mod assertion_filter;
+mod build_output;
 mod class_loaders;
 mod factors;
 mod faults;
