@@ -142,7 +142,8 @@ fn judge(killed: &Kill, is_sent: bool, sandbox: &Sandbox, result: &RunOutput) ->
     let codes: &[i32] = match (killed.side, killed.signal) {
         _ if is_undisturbed => &[0, 1],
         (Side::Unflake, Signal::SIGKILL) => &[-9, 0, 1],
-        (Side::Unflake, _) => &[130, 0, 1],
+        // Before unflake handles signals they end it as they end any process.
+        (Side::Unflake, _) => &[130, -2, -15, 0, 1],
         (Side::Supervisor, _) => &[0, 1, 70],
         _ => &[0, 1, 3, 4, 130],
     };

@@ -12,6 +12,7 @@ mod completion;
 mod diagnostics;
 mod entry;
 mod factors;
+mod first_pass;
 mod history;
 mod hostile;
 mod hostile_files;

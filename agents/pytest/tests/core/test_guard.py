@@ -19,6 +19,7 @@ def raised_in(file, source):
         ("<unflake_agent.trace.lines>", "len(5)", True),
         ("<unflake_agent.dependencies.file_access>", "open('/nowhere/at/all')", False),
         ("<unflake_agent.assertions.calls>", "assert 0", False),
+        ("<unflake_agent.assertions.recorder>", "1 / 0", True),
         ("<unflake_agent.layers.behaviour>", "def f(): f()\nf()", False),
         ("<unflake_agent.layers.behaviour>", "exec(compile('1 / 0', 'test_it.py', 'exec'))", False),
         ("test_it.py", "1 / 0", False),

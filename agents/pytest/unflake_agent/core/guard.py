@@ -8,7 +8,8 @@ AGENT = "<unflake_agent."
 PASS_THROUGH = tuple(
     AGENT + name
     for name in (
-        "assertions.",
+        "assertions.calls",
+        "assertions.loading",
         "dependencies.child_processes",
         "dependencies.file_access",
         "dependencies.imports",
