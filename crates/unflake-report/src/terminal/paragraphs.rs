@@ -37,7 +37,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "\n  one two three four five six seven eight\n  nine ten\n\n  first:   a command that is longer than the line\n"
+            "\n  one two three four five six seven\n  eight nine ten\n\n  first:   a command that is longer than the line\n"
         );
     }
 }
