@@ -72,7 +72,7 @@ def place():
 def started(command, directory, listener, **variables):
     """The line to the agent in this command, and how many tests it has collected. Variables that are None are left out."""
     path = os.environ.get("PYTHONPATH")
-    told = {
+    settings = {
         "PYTHONPATH": str(FROZEN) + (os.pathsep + path if path else ""),
         "PYTEST_PLUGINS": "unflake_agent",
         "UNFLAKE_SOCKET": directory + "/s",
@@ -82,7 +82,7 @@ def started(command, directory, listener, **variables):
         **{name: value for name, value in variables.items() if value},
     }
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, env=dict(os.environ, **told), stdin=quiet, stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(command, env=dict(os.environ, **settings), stdin=quiet, stdout=quiet, stderr=quiet)
     agent = Line(listener)
     yield agent, agent.until("ready")[-1]["tests"]
     agent.order(order="end")

@@ -1,4 +1,4 @@
-"""What it costs to be told what each test depended on, side by side in one run: `python3 bench/dependencies.py`.
+"""The cost of recording what each test depends on, side by side in one run: `python3 bench/dependencies.py`.
 
 Whole suites in one process; and fresh attempts as a verdict has them: a pytest that collects only the files of the
 failing tests and is forked for each of these. Contenders take turns. CPU time counts the process and everything below it,
@@ -30,13 +30,13 @@ def play(mode, fresh, command):
             files = sorted(str(file) for file in Path("tests").absolute().glob("test_*.py"))
             only = place + "/only"
             Path(only).write_text(json.dumps(evenly(files, fresh)))
-        told = {"UNFLAKE_DEPENDENCIES": None if mode == "off" else mode, "UNFLAKE_ONLY": only}
-        with agent.started(command, place, listener, **told) as (line, tests):
+        settings = {"UNFLAKE_DEPENDENCIES": None if mode == "off" else mode, "UNFLAKE_ONLY": only}
+        with agent.started(command, place, listener, **settings) as (line, tests):
             done = in_forks(line, listener, evenly(range(tests), fresh)) if fresh else line.run(range(tests))
         if mode != "off":
             files = [json.loads(Path(event["dependencies"]).read_text()) for event in done[:: max(1, len(done) // 20)]]
             known = sum(not file["unknown"] for file in files)
-            sys.stderr.write("%d of %d looked at have nothing unknown\n" % (known, len(files)))
+            sys.stderr.write("%d of %d recorded have nothing unknown\n" % (known, len(files)))
 
 
 def in_forks(line, listener, tests):
@@ -90,7 +90,7 @@ def contenders(python, suite, fresh, directory):
         covered = dict(variables, COVERAGE_FILE=os.path.join(directory, "coverage"))
         command = [python, "-m", "coverage", "run", "--source=src", *pytest[1:]]
         found.append(Contender("coverage.py", command, suite.directory, covered))
-        # By test, as what is told here: pytest-cov names the test that runs.
+        # By test, as the recordings here: pytest-cov names the test that runs.
         command = [*pytest, "-p", "pytest_cov", "--cov=src", "--cov-context=test", "--cov-report="]
         found.append(Contender("coverage.py by test", command, suite.directory, covered))
         if subprocess.run([python, "-c", "import testmon"], stderr=subprocess.DEVNULL).returncode == 0:

@@ -1,7 +1,7 @@
 """Whether a factor is blamed where nothing is wrong: `python3 bench/factors.py [SUITE…]`.
 
 Released suites, each as one thing that fails if one of its tests does (`unflake factors --together`). Nothing should be blamed,
-unless the suite does depend on it: then the tests are named, and somebody has to look.
+unless the suite does depend on it: then the tests are named, and need a review.
 """
 
 import argparse
@@ -37,10 +37,10 @@ def main():
             if ran.returncode not in (0, 1):
                 raise SystemExit("%s: exit %d\n%s%s" % (name, ran.returncode, ran.stdout, ran.stderr))
             with open(found) as file:
-                told = json.load(file)
-        first = told["findings"][0]
-        blamed = [one["sentence"] for one in told["findings"] if one["kind"] != "none"]
-        tests = {one["test"] for one in told["attempts"]}
+                document = json.load(file)
+        first = document["findings"][0]
+        blamed = [one["sentence"] for one in document["findings"] if one["kind"] != "none"]
+        tests = {one["test"] for one in document["attempts"]}
         row = name, len(tests), len(first["plan"]), first["runs"], "%.0f" % took, "; ".join(blamed) or "nothing"
         print("| %s |" % " | ".join(map(str, row)), flush=True)
 

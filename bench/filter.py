@@ -1,9 +1,9 @@
 """The flake filter: what learning costs, how versions add up, and whether true differences stay: `python3 bench/filter.py`.
 
 - cost: ten runs with `unflake filter learn` beside ten plain runs of a suite of 500 tests, by turns.
-- shop: the versions of specimens/assertion_filter/python/shop, by chance and not by turns; failures let go by what the version before alone has shown,
-  and by what all have, as in Table 5.12 of the dissertation. Bugs that were let go are counted: there must be none.
-- real: the tests of one release on the sources of the next, beside tests that the hash seed makes fail now and then.
+- shop: the versions of specimens/assertion_filter/python/shop, by chance and not by turns; failures excused by the samples of the version before,
+  and by what all have, as in Table 5.12 of the dissertation. Excused bugs are counted: there must be none.
+- real: the tests of one release on the sources of the next, beside tests that the hash seed makes flaky.
 """
 
 import argparse
@@ -81,20 +81,20 @@ class Project:
         done = subprocess.run(call, cwd=self.place, env=self.variables, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             raise SystemExit("%s\n%s\n%s" % (" ".join(words), done.stdout, done.stderr))
-        told = json.loads(found.read_text())
+        document = json.loads(found.read_text())
         found.unlink()
-        return told
+        return document
 
     def forget(self):
         shutil.rmtree(self.place)
 
 
-def let_go(told):
-    return [f["assertion"]["expression"] for f in told["findings"] if f["technique"] == "filter" and f["kind"] == "flaky"]
+def excused(document):
+    return [f["assertion"]["expression"] for f in document["findings"] if f["technique"] == "filter" and f["kind"] == "flaky"]
 
 
-def real(told):
-    return {f["test"] for f in told["findings"] if f["technique"] == "verdict" and f["kind"] == "real"}
+def real(document):
+    return {f["test"] for f in document["findings"] if f["technique"] == "verdict" and f["kind"] == "real"}
 
 
 class Clock:
@@ -158,16 +158,16 @@ def shop(unflake, python):
             # Chance decides what fails in one run: several of them, each against the same filter.
             gone, lost = 0, 0
             for _ in range(TIMES):
-                told = project.run("run", "--filter", "--granularity", "off") if filter_file.exists() else {"findings": []}
-                gone += len(let_go(told))
-                lost += len({test for test, _ in version["bugs"] + version["updates"]} - real(told))
+                document = project.run("run", "--filter", "--granularity", "off") if filter_file.exists() else {"findings": []}
+                gone += len(excused(document))
+                lost += len({test for test, _ in version["bugs"] + version["updates"]} - real(document))
             counts.append((entries, gone, lost))
         rows.append((number, *counts))
         alone.forget()
         all_versions.run("filter", "learn")
     all_versions.forget()
     print("shop, by chance: version 1 has %d assertions that vary" % known)
-    print("| version | entries, all before | entries, the one before | let go in %d runs, all before | the one before | better | bugs lost |" % TIMES)
+    print("| version | entries, all before | entries, the one before | excused in %d runs, all before | the one before | better | bugs lost |" % TIMES)
     print("|---|---|---|---|---|---|---|")
     for number, (single, single_gone, single_lost), (accumulated, gone, lost) in rows:
         better = "%.0f %%" % ((gone / single_gone - 1) * 100) if single_gone else "–"
@@ -212,10 +212,10 @@ def release(unflake, python):
     print("real: click %s to %s: %d tests, learned %d varying assertions" % (OLD, NEW, len(learned["tests"]), len(learned["findings"])))
     print("  of 3 plain runs, %d tests fail in all, %d in some: %s" % (len(always), len(sometimes), ", ".join(sorted(sometimes))))
     for attempt in range(3):
-        told = project.run("run", "--filter", "--granularity", "off", "--too-many", "100")
-        found = real(told)
-        print("  run %d with the filter: %d real, %d of those that fail always missing, %d real that do not fail always; let go: %s"
-              % (attempt + 1, len(found), len(always - found), len(found - always), "; ".join(sorted(let_go(told))) or "nothing"))
+        document = project.run("run", "--filter", "--granularity", "off", "--too-many", "100")
+        found = real(document)
+        print("  run %d with the filter: %d real, %d of those that fail always missing, %d real that do not fail always; excused: %s"
+              % (attempt + 1, len(found), len(always - found), len(found - always), "; ".join(sorted(excused(document))) or "nothing"))
     project.forget()
 
 

@@ -65,7 +65,7 @@ class Warm:
 
     def _start(self, suite, path, plugins, only):
         plain = suite.variables(*plugins)
-        told = {
+        settings = {
             "PYTHONPATH": str(AGENT) + os.pathsep + plain["PYTHONPATH"],
             "PYTEST_PLUGINS": "unflake_agent",
             "UNFLAKE_SOCKET": path,
@@ -75,13 +75,13 @@ class Warm:
             "UNFLAKE_RESTORE": json.dumps({"PYTHONPATH": plain["PYTHONPATH"], "PYTEST_PLUGINS": None}),
         }
         if only:
-            told["UNFLAKE_ONLY"] = os.path.join(self._place.name, "only")
-            with open(told["UNFLAKE_ONLY"], "w") as files:
+            settings["UNFLAKE_ONLY"] = os.path.join(self._place.name, "only")
+            with open(settings["UNFLAKE_ONLY"], "w") as files:
                 json.dump(only, files)
         quiet = subprocess.DEVNULL
         command = suite.pytest()
         return subprocess.Popen(
-            command, cwd=suite.directory, env={**plain, **told}, stdin=quiet, stdout=quiet, stderr=quiet,
+            command, cwd=suite.directory, env={**plain, **settings}, stdin=quiet, stdout=quiet, stderr=quiet,
             start_new_session=True,
         )
 
@@ -128,7 +128,7 @@ class Warm:
             kind = event and event["event"]
             if line is self._root:
                 if kind in (None, "unforkable"):
-                    raise SystemExit("the warm pytest said %s" % event)
+                    raise SystemExit("the warm pytest sent %s" % event)
                 if kind == "reaped":
                     number = under_way.pop(event["environment"])
                     done.append((number, outcomes.pop(event["environment"], "crashed")))

@@ -1,4 +1,4 @@
-"""How often a change and a test have nothing in common, and whether that is ever said wrongly: `python3 bench/history.py`.
+"""How often a change and a test have nothing in common, and whether that is ever wrong: `python3 bench/history.py`.
 
 Successive releases of a package from PyPI are made the commits of a repository. At each release B, what every test depends
 on is learned, by file and by function, and then it is asked which tests the step from the release A before it can affect:
@@ -175,7 +175,7 @@ class History:
     def affected(self, here, level, bases):
         """For each base the tests that can be affected here, with why. None where tests cannot be collected."""
         self.go(here)
-        # Told where, because a history of this checkout itself would be taken for the history of everything below it.
+        # Given explicitly, because a history of this checkout itself would be taken for the history of everything below it.
         settings = ["--store", ".unflake", "--granularity", level, "--timeout", str(LIMIT)]
         answers = []
         for base in bases:
@@ -343,7 +343,7 @@ def main():
             for level in LEVELS:
                 why = ", ".join("%d %s" % (count, how) for how, count in tally.why[level].most_common(6))
                 reasons.append("%s, %s, by %s: %s" % (name, way, level, why))
-    print("\nWhy the others can be affected, by the first reason told:\n" + "\n".join(reasons))
+    print("\nWhy the others can be affected, by the first reason:\n" + "\n".join(reasons))
     if failed:
         raise SystemExit("\nEnded in another way and called unaffected:\n" + "\n".join(failed))
 

@@ -147,7 +147,7 @@ def pages(unflake, place):
 
 
 def found_by_rival(reports, runs, wanted):
-    """Its best window of several, so that nobody can say it was set badly."""
+    """Its best window of several, so that it is not at a disadvantage."""
     if not (VENV / "bin" / "flaky").exists():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
         subprocess.run([VENV / "bin" / "pip", "install", "--quiet", RIVAL], check=True)
@@ -166,18 +166,18 @@ def precision(ranked, flaky):
 
 def calibration(truths, runs, rows):
     """Of tests that are scored alike: how likely they were to fail, and how likely they are."""
-    print("\n| scored | tests | said, mean | true, mean |\n|---|---|---|---|")
+    print("\n| scored | tests | score, mean | true, mean |\n|---|---|---|---|")
     bounds = [0, 0.01, 0.05, 0.1, 0.2, 0.4, 1.01]
     for low, high in zip(bounds, bounds[1:]):
         pairs = []
         for at, truth in enumerate(truths):
             row = rows.get(name_of(at)[1])
-            said = row["probability"] if row else 0.0
-            if low <= said < high:
-                pairs.append((said, truth.probability(runs)))
+            scored = row["probability"] if row else 0.0
+            if low <= scored < high:
+                pairs.append((scored, truth.probability(runs)))
         if pairs:
-            said, true = (sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1))
-            print("| %.2f to %.2f | %d | %.4f | %.4f |" % (low, min(high, 1), len(pairs), said, true))
+            scored, true = (sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1))
+            print("| %.2f to %.2f | %d | %.4f | %.4f |" % (low, min(high, 1), len(pairs), scored, true))
 
 
 def main():

@@ -40,8 +40,8 @@ class Module:
         (self.place / "surefire").write_text("".join("tc.%d=%s\n" % one for one in enumerate(names)))
         (self.place / "system").write_text("")
         (self.place / "lines").write_text("".join("%s\n" % (self.project / "src" / part / "java") for part in ("main", "test")))
-        said = self.run([], "-")
-        (self.place / "order").write_text("".join("%s\n" % word["test"] for word in said if "test" in word))
+        output = self.run([], "-")
+        (self.place / "order").write_text("".join("%s\n" % word["test"] for word in output if "test" in word))
 
     @staticmethod
     def launcher(jars):
@@ -66,25 +66,25 @@ class Module:
         words = [self.java, *options, "-ea", "-cp", self.class_path, "unflake.jvm.Main", MARK]
         words += [str(self.place / name) for name in ("surefire", "system")] + [order]
         limits = dict.fromkeys(("UNFLAKE_TRACE_THREAD_EVENTS", "UNFLAKE_TRACE_EVENTS"), str(MOST))
-        told = dict(os.environ, UNFLAKE_TRACE=str(self.place / "trace"), **limits)
-        done = subprocess.run(words, cwd=self.project, env=told, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        said = re.findall(re.escape(MARK) + r"(\{.*?\})" + re.escape(MARK), done.stdout.decode(errors="replace"))
-        return [json.loads(word) for word in said]
+        settings = dict(os.environ, UNFLAKE_TRACE=str(self.place / "trace"), **limits)
+        done = subprocess.run(words, cwd=self.project, env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        output = re.findall(re.escape(MARK) + r"(\{.*?\})" + re.escape(MARK), done.stdout.decode(errors="replace"))
+        return [json.loads(word) for word in output]
 
     def timed(self, options):
         """Seconds, seconds of CPU, outcomes, events."""
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        said = self.run(options, str(self.place / "order"))
+        output = self.run(options, str(self.place / "order"))
         took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         trace = self.place / "trace"
         events = sum(came(one) for one in trace.rglob("thread-*"))
         shutil.rmtree(trace, ignore_errors=True)
-        return took, cpu, {word["done"]: word["outcome"] for word in said if "done" in word}, events
+        return took, cpu, {word["done"]: word["outcome"] for word in output if "done" in word}, events
 
 
 def came(thread):
-    """How many events a thread came to, kept or not; what was left empty of the last piece is not told apart."""
+    """How many events a thread came to, kept or not; what was left empty of the last piece is not distinguished."""
     with thread.open("rb") as file:
         dropped = int.from_bytes(file.read(HEAD)[40:48], "little")
     return (thread.stat().st_size - HEAD) // 4 + dropped

@@ -1,7 +1,7 @@
 """What it costs to tell what a run looked like, side by side in one run: `python3 bench/layers.py`.
 
 Whole suites in one process: plain pytest, the agent that tells nothing, with each layer, and with all of them. Contenders take turns.
-CPU time counts the process and everything below it, and is the steadier of the two on a busy machine. What is told goes to TMPDIR.
+CPU time counts the process and everything below it, and is the steadier of the two on a busy machine. Recordings go to TMPDIR.
 """
 
 import argparse

@@ -65,7 +65,7 @@ class Project:
         return dict(kept, TMPDIR=str(self.place / "tmp"), XDG_CACHE_HOME=str(ROOT / ".venvs" / "bench-cache"))
 
     def locate(self, args, seconds):
-        """The document, what was said beside it, and the seconds it took."""
+        """The document, the standard error, and the seconds it took."""
         words = [word for arg in args for word in ([str(PYTHON), "-m", "pytest"] if arg == "pytest" else [arg])]
         found = self.place / "found.json"
         found.unlink(missing_ok=True)
@@ -75,15 +75,15 @@ class Project:
             done = subprocess.run(
                 command, cwd=self.directory, env=self.variables(), stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds
             )
-            said = done.stderr.decode(errors="replace")
+            output = done.stderr.decode(errors="replace")
         except subprocess.TimeoutExpired:
-            said = "no end after %d s" % seconds
+            output = "no end after %d s" % seconds
         took = time.monotonic() - began
         text = found.read_text() if found.exists() else ""
-        return json.loads(text) if text else None, said, took
+        return json.loads(text) if text else None, output, took
 
     def answer(self, seconds):
-        document, said, took = self.locate(self.specimen.args, seconds)
+        document, output, took = self.locate(self.specimen.args, seconds)
         advice = "".join(problem["text"] for problem in (document or {}).get("problems", []))
         if "CXX=clang++" in advice:
             # Not built for tracing: unflake tells how to.
@@ -91,17 +91,17 @@ class Project:
             for line in (command, "cmake --build build-traced"):
                 subprocess.run(["sh", "-c", line], cwd=self.directory, stdout=subprocess.DEVNULL, check=True)
             traced = [word.replace("build/", "build-traced/") for word in self.specimen.args]
-            document, said, took = self.locate(traced, seconds)
-        return document, said, took
+            document, output, took = self.locate(traced, seconds)
+        return document, output, took
 
 
 def examine(specimen, unflake, seconds):
     """A row of the table, the verdicts on line and cause, and what is to be noted."""
     with tempfile.TemporaryDirectory(prefix="locate-", ignore_cleanup_errors=True) as place:
-        document, said, took = Project(specimen, unflake, place).answer(seconds)
+        document, output, took = Project(specimen, unflake, place).answer(seconds)
     findings = [one for one in (document or {}).get("findings", []) if one["technique"] == "divergence"]
     if not findings:
-        last = ([*(document or {}).get("notes", []), *said.strip().splitlines()] or ["nothing was said"])[-1]
+        last = ([*(document or {}).get("notes", []), *output.strip().splitlines()] or ["no output"])[-1]
         return ["–", "–", "–", "**nothing**", "–", "%.1f" % took], "nothing", "nothing", "%s: %s" % (specimen.name, last)
     finding = findings[0]
     locations = ["%s:%s" % (one["file"], one["line"]) for one in finding["locations"]]
@@ -111,17 +111,17 @@ def examine(specimen, unflake, seconds):
     notes = []
     if specimen.truth.get("second"):
         both = all(any(line["at"] in locations for line in specimen.truth[name]) for name in ("exact", "second"))
-        notes.append("%s has two causes; %s told exactly." % (specimen.name, "both are" if both else "not both are"))
+        notes.append("%s has two causes; %s located exactly." % (specimen.name, "both are" if both else "not both are"))
     useful = next((at for at, place in enumerate(locations, 1) if specimen.judge(place) in USEFUL), None)
     if verdict not in USEFUL and useful and useful > 1:
         notes.append("%s: a useful line is number %d of those named, %s." % (specimen.name, useful, locations[useful - 1]))
-    told = finding["kind"] if kind == "right" else "%s (%s, not %s)" % (finding["kind"], kind, specimen.truth["category"])
+    kind_text = finding["kind"] if kind == "right" else "%s (%s, not %s)" % (finding["kind"], kind, specimen.truth["category"])
     numbers = field(finding, "runs"), field(finding, "failed")
-    return [*numbers, "%s %s" % (locations[0] if locations else "–", how), verdict, told, "%.1f" % took], verdict, kind, " ".join(notes)
+    return [*numbers, "%s %s" % (locations[0] if locations else "–", how), verdict, kind_text, "%.1f" % took], verdict, kind, " ".join(notes)
 
 
 def only_shows(finding):
-    """Whether no more is said than where it fails, and that nothing differs before. That may be true, and is no answer."""
+    """Whether the finding is only the failing line, without an earlier difference. That may be true, but explains nothing."""
     first, shows = finding["locations"][0], finding["shows"]
     return first["chance"] >= 1 and shows is not None and (first["file"], first["line"]) == (shows["file"], shows["line"])
 
@@ -156,7 +156,7 @@ def totals(lines, kinds):
     return [
         "%d exact and %d relevant of %d: **%.2f %%** (the paper, on its own tests: %s)"
         % (lines["exact"], lines["relevant"], all_of_them, share, PAPER),
-        "Cause: %d right, %d said to be unknown, %d wrong, %d without an answer"
+        "Cause: %d right, %d unknown, %d wrong, %d without an answer"
         % (right, unknown, all_of_them - right - unknown - kinds["nothing"], kinds["nothing"]),
     ]
 

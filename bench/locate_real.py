@@ -2,7 +2,7 @@
 
 The tests are in bench/locate/real.csv, with the line where each of them really starts, worked out by hand. Each package is fetched
 as its authors released it, with what it needs. Whether a named line is of use is judged by hand in docs/located.md; this only puts
-what was said beside what is true. Most of these tests hang on the clock: on another machine they fail more or less often.
+the result beside the truth. Most of these tests hang on the clock: on another machine they fail more or less often.
 unflake is the one that is built below the target directory (CARGO_TARGET_DIR, --profile). Needs Python 3.11.
 """
 
@@ -59,11 +59,11 @@ def locate(unflake, row, limit):
     took = time.monotonic() - began
     document = json.loads(found.read_text()) if found.exists() else {}
     findings = [one for one in document.get("findings", []) if one["technique"] == "divergence"]
-    words = [*done.stdout.strip().splitlines(), *done.stderr.strip().splitlines()] or ["nothing was said"]
+    words = [*done.stdout.strip().splitlines(), *done.stderr.strip().splitlines()] or ["no output"]
     return findings, words[-1], took
 
 
-def told(findings, words):
+def summary(findings, words):
     if not findings:
         return "–", "–", "**nothing**: %s" % words, "–"
     finding = findings[0]
@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=120, help="how long to begin runs of one test")
     arguments = parser.parse_args()
     unflake = str(TARGET / arguments.profile / "unflake")
-    table = Table("Real flaky tests", "package", "test", "runs", "failed", "said", "cause", "true line", "true cause", "s")
+    table = Table("Real flaky tests", "package", "test", "runs", "failed", "result", "cause", "true line", "true cause", "s")
     with open(HERE / "locate" / "real.csv", newline="") as rows:
         for row in csv.DictReader(rows):
             if arguments.only and not any(part in row["package"] for part in arguments.only):
@@ -87,7 +87,7 @@ def main():
             findings, words, took = locate(unflake, row, arguments.seconds)
             test = row["test"].rpartition("::")[2]
             truth = row["true file:line"], row["category"]
-            table.row("%s %s" % (row["package"], row["version"]), test, *told(findings, words), *truth, "%.0f" % took)
+            table.row("%s %s" % (row["package"], row["version"]), test, *summary(findings, words), *truth, "%.0f" % took)
     print(table.markdown())
 
 

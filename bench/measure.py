@@ -30,14 +30,14 @@ class Contender:
 
 
 def once(contender):
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
         process = subprocess.Popen(
             contender.command,
             cwd=contender.cwd,
             env=contender.variables,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
         )
         watch = Watch(process.pid) if contender.watched else None
@@ -48,8 +48,8 @@ def once(contender):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in contender.exits:
-            said.seek(0)
-            tail = said.read()[-3000:].decode(errors="replace")
+            output.seek(0)
+            tail = output.read()[-3000:].decode(errors="replace")
             raise SystemExit("%s left with %d:\n%s" % (contender.name, process.returncode, tail))
     return Cost(wall, usage.ru_utime + usage.ru_stime, own, watch.peak() if watch else 0)
 

@@ -92,11 +92,11 @@ def plain_outcomes(directory):
     found, target = {}, None
     for line in run("cargo", "test", "--tests", "--no-fail-fast", cwd=directory, exits=(0, 101)).splitlines():
         running = re.match(r" +Running .* \(.*/(.*)-[0-9a-f]+\)$", line)
-        told = re.match(r"test (.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", line)
+        result_line = re.match(r"test (.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)", line)
         if running:
             target = running.group(1)
-        elif told:
-            found["%s %s" % (target, told.group(1))] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}[told.group(2)]
+        elif result_line:
+            found["%s %s" % (target, result_line.group(1))] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}[result_line.group(2)]
     return found
 
 

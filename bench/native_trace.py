@@ -1,7 +1,7 @@
 """What an ordered trace of native code costs, side by side in one run: `python3 bench/native_trace.py`.
 
 The same sources are built plain, traced, and with rustc's own coverage, which counts and keeps no order. The traced
-build runs with the trace on and off (linked, and told nothing). Contenders take turns, so that whatever else the machine
+build runs with the trace on and off (linked, and disabled). Contenders take turns, so that whatever else the machine
 does meets all of them. "own places" is what runs from the second on cost, when it is known which places of a program are
 the project's own and not generic code of libraries.
 """
@@ -83,8 +83,8 @@ class Bench:
         target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
         self.tool = (REPOSITORY / target / "release" / "unflake-traced-rustc").resolve()
         self.cache = directory / "cache"
-        said = subprocess.run([self.tool, "lay-out", self.cache], check=True, capture_output=True, text=True)
-        self.runtime = said.stdout.strip()
+        output = subprocess.run([self.tool, "lay-out", self.cache], check=True, capture_output=True, text=True)
+        self.runtime = output.stdout.strip()
         plain = {name: value for name, value in os.environ.items() if not name.startswith("UNFLAKE_")}
         for name in ("CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"):
             plain.pop(name, None)
@@ -109,10 +109,10 @@ class Bench:
         """The sources of a released crate, as a project of its own."""
         manifest = '[package]\nname = "asks"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n[dependencies]\n'
         asks = self.write("asks-" + name, {"Cargo.toml": manifest + '%s = "=%s"\n' % (name, REAL[name]), "src/lib.rs": ""})
-        said = subprocess.run(
+        output = subprocess.run(
             ["cargo", "metadata", "--format-version", "1"], cwd=asks, env=self.plain, check=True, capture_output=True
         )
-        found = next(package for package in json.loads(said.stdout)["packages"] if package["name"] == name)
+        found = next(package for package in json.loads(output.stdout)["packages"] if package["name"] == name)
         root = self.directory / name
         shutil.copytree(Path(found["manifest_path"]).parent, root)
         with open(root / "Cargo.toml", "a") as manifest:
@@ -126,9 +126,9 @@ class Bench:
             variables = {**self.plain, **build.variables, "CARGO_TARGET_DIR": str(root / "target" / build.name)}
             command = ["cargo", "test", "--no-run", "--message-format=json", *target]
             command += ["--release"] if profile == "release" else []
-            said = subprocess.run(command, cwd=root, env=variables, check=True, stdout=subprocess.PIPE,
+            output = subprocess.run(command, cwd=root, env=variables, check=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL)
-            messages = (json.loads(line) for line in said.stdout.splitlines())
+            messages = (json.loads(line) for line in output.stdout.splitlines())
             found[build.name] = next(message["executable"] for message in messages if message.get("executable"))
         return found
 
@@ -149,8 +149,8 @@ class Bench:
             Contender("-C instrument-coverage", [programs["coverage"], *arguments], root, self.plain),
         ]
         once(contenders[2])
-        said = [self.tool, "own", attempt, self.cache, root, own["UNFLAKE_TRACE_OWN"]]
-        subprocess.run(said, check=True, env=self.plain)
+        output = [self.tool, "own", attempt, self.cache, root, own["UNFLAKE_TRACE_OWN"]]
+        subprocess.run(output, check=True, env=self.plain)
         costs = {contender.name: [] for contender in contenders}
         for round in range(times + 1):
             for contender in contenders if round % 2 == 0 else reversed(contenders):
@@ -172,8 +172,8 @@ class Bench:
             for table in attempt.glob("*/places"):
                 table.unlink()
             reads.append(once(Contender("read", [self.tool, "read", attempt, self.cache], None, self.plain)).wall)
-        said = subprocess.run([self.tool, "read", attempt, self.cache], check=True, capture_output=True, text=True)
-        return int(said.stdout), reads[0], reads[1]
+        output = subprocess.run([self.tool, "read", attempt, self.cache], check=True, capture_output=True, text=True)
+        return int(output.stdout), reads[0], reads[1]
 
 
 def main():

@@ -42,9 +42,9 @@ def attempts(suite, *flags, command=None):
 
 
 def run(command, suite, variables):
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         subprocess.run(
-            command, cwd=suite.directory, env=variables, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            command, cwd=suite.directory, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
 
 

@@ -79,7 +79,7 @@ def given(arguments):
         project.prepare()
         for name, command, rivals in searches(project.python, case["test"], project):
             answer, cost = ask(project.directory, project.variables(*rivals), name, command)
-            result.row(case["case"], name, told(answer, [case["culprit"]]), "%.2f" % cost.wall, "%.2f" % cost.cpu)
+            result.row(case["case"], name, named_culprits(answer, [case["culprit"]]), "%.2f" % cost.wall, "%.2f" % cost.cpu)
     return [result]
 
 
@@ -98,21 +98,21 @@ def searches(python, test, project):
 
 def ask(directory, variables, name, command, seconds=600):
     """What a contender says, and what it cost. One that goes on for ever is ended."""
-    said = directory / ".said"
-    line = ["sh", "-c", 'exec timeout %d "$@" > .said 2>&1' % seconds, "sh", *command]
+    output = directory / ".output"
+    line = ["sh", "-c", 'exec timeout %d "$@" > .output 2>&1' % seconds, "sh", *command]
     cost = once(Contender(name, line, directory, variables, tuple(range(256))))
-    text = said.read_text(errors="replace")
-    said.unlink()
+    text = output.read_text(errors="replace")
+    output.unlink()
     return text, cost
 
 
-def told(text, culprits):
-    """Whether what was said names the culprits as the answer; else the last thing it said."""
+def named_culprits(text, culprits):
+    """Whether the output names the culprits; else its last line."""
     found = re.search(r"the polluting test is: .*|(?:fails|passes(?: only)?) after .*::.*", text)
     if found and all(one in found.group(0) for one in culprits):
         return "named"
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    return "not named: %s" % (found.group(0) if found else lines[-1] if lines else "nothing said")[:120]
+    return "not named: %s" % (found.group(0) if found else lines[-1] if lines else "no output")[:120]
 
 
 def beside(arguments):
@@ -167,7 +167,7 @@ def thousand(arguments):
             for name, command, rivals in contenders if round % 2 == 0 else reversed(contenders):
                 answer, cost = ask(suite.directory, variables(*rivals), name, command)
                 costs.setdefault(name, []).append(cost)
-                answers.setdefault(name, set()).add(told(answer, culprits))
+                answers.setdefault(name, set()).add(named_culprits(answer, culprits))
         for name, its in costs.items():
             result.row(question, name, "; ".join(sorted(answers[name])), both(its, "wall"), both(its, "cpu"), len(its))
     return [result]
@@ -203,7 +203,7 @@ def cost(arguments):
 
 
 def healthy(arguments):
-    """Suites of which nobody knows any such test: whatever is found here has to be true."""
+    """Suites without known tests of this kind: every finding must be true."""
     result = Table("Healthy suites", "suite", "command", "tests", "attempts", "found", "covered")
     for name in ("click", "jinja2", "marshmallow"):
         suite = suites.real(name)

@@ -57,11 +57,11 @@ def main():
         # What is preloaded is a file in unflake's memory: a copy of it is as good.
         library, variables = place + "/shim.so", suite.variables()
         copied = "cat \"${LD_PRELOAD%%%%:*}\" > %s; printf %%s \"$UNFLAKE_UNDER\"" % library
-        told = subprocess.run([*wrapped, "sh", "-c", copied], check=True, capture_output=True, text=True).stdout
-        told = told.partition(";page=")[0]
+        under = subprocess.run([*wrapped, "sh", "-c", copied], check=True, capture_output=True, text=True).stdout
+        under = under.partition(";page=")[0]
         for name, script in CALLS.items():
             command = [suites.PYTHON, "-c", script]
-            with_shim = {**variables, "LD_PRELOAD": library, "UNFLAKE_UNDER": told}
+            with_shim = {**variables, "LD_PRELOAD": library, "UNFLAKE_UNDER": under}
             compare(name, command, suites.ROOT, variables, command, with_shim)
 
 

@@ -85,7 +85,7 @@ class Project:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         kept.pop("VIRTUAL_ENV", None)
         kept["XDG_CACHE_HOME"] = str(PLACE / "cache")
-        # Some tests use fixed names in it: nobody else on the machine is to be in their way.
+        # Some tests use fixed names in it: no other process may interfere.
         (self._place / "tmp").mkdir(exist_ok=True)
         kept["TMPDIR"] = str(self._place / "tmp")
         kept["PYTHONPATH"] = os.pathsep.join(["."] + [str(RIVALS / rival) for rival in rivals])

@@ -46,7 +46,7 @@ def whyflaky(project, cases):
 
 
 def random_order(project, cases):
-    """In how many of ten shuffled orders a known test failed (a victim, a brittle): it names nobody."""
+    """In how many of ten shuffled orders a known test failed (a victim, a brittle): it names no culprit."""
     failed = dict.fromkeys((case["test"] for case in cases), 0)
     total = None
     with copied(project) as (directory, place):
@@ -80,13 +80,13 @@ def ipflakies(project, case):
     """Asked for one test. It wants a terminal, and brings pytest 6 with it."""
     with copied(project) as (directory, place):
         words = "%s -m ipflakies -t '%s'" % (project.python, case["test"])
-        cost = run(project, directory, ["script", "-qec", words, place / "said"], "ipflakies")
-        said = (place / "said").read_text(errors="replace")
-    named = re.findall(r"^\[\d+\]\s+(\S+)", said, re.M)
-    last = [line for line in said.replace("\r", "").splitlines() if line.strip() and not line.startswith("Script done")]
+        cost = run(project, directory, ["script", "-qec", words, place / "output"], "ipflakies")
+        output = (place / "output").read_text(errors="replace")
+    named = re.findall(r"^\[\d+\]\s+(\S+)", output, re.M)
+    last = [line for line in output.replace("\r", "").splitlines() if line.strip() and not line.startswith("Script done")]
     if case["culprit"] in named:
         return "named", cost
-    return "not named: %s" % (", ".join(named) or (last[-1].strip() if last else "nothing said"))[:100], cost
+    return "not named: %s" % (", ".join(named) or (last[-1].strip() if last else "no output"))[:100], cost
 
 
 def added(one, other):

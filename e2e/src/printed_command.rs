@@ -50,7 +50,7 @@ impl PrintedCommand {
     pub fn paste(&self, sandbox: &Sandbox, variables: &BTreeMap<String, String>) -> Pasted {
         let run = || Output::of(&self.command, sandbox, variables);
         let expect =
-            |holds: bool, output: Output| if holds { Pasted::Shown } else { Pasted::Wrong(output.to_string()) };
+            |is_so: bool, output: Output| if is_so { Pasted::Shown } else { Pasted::Wrong(output.to_string()) };
         match self.shows.as_str() {
             "fails" => {
                 let output = run();

@@ -50,7 +50,7 @@ impl<'a> RunningProcess<'a> {
         }
     }
 
-    /// Waits until a condition holds.
+    /// Waits until a condition is true.
     pub fn wait_until(&self, what: &str, condition: impl Fn() -> bool) {
         while !condition() {
             assert!(self.began.elapsed() < HANG, "never happened: {what}");
@@ -64,7 +64,7 @@ impl<'a> RunningProcess<'a> {
     }
 
     /// Waits for its exit while another unflake process may still run in the same sandbox, so that
-    /// nothing can be said about leftovers.
+    /// leftovers are unknown.
     pub fn finish_beside_others(self) -> RunOutput {
         self.wait(false)
     }

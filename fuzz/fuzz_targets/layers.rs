@@ -1,4 +1,5 @@
-//! What an attempt looked like, which anyone can have told: it is taken in or refused without a panic, and what was taken in holds together.
+//! Layers of an attempt from an untrusted source: accepted or rejected without a panic, and
+//! consistent once accepted.
 #![no_main]
 
 use std::fs;
@@ -38,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
         }));
     }
     for layer in Layer::ALL {
-        assert_eq!(archive.output(0, layer), archive.output(1, layer), "the same is told of the same");
+        assert_eq!(archive.output(0, layer), archive.output(1, layer), "equal input has equal output");
         for output in (0..3).filter_map(|run| archive.output(run, layer)) {
             let facts = archive.facts(output);
             assert!(facts.windows(2).all(|two| two[0] < two[1]));

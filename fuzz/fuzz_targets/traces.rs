@@ -1,4 +1,4 @@
-//! The trace of an attempt, which anyone can have written: it is taken in without a panic, and what was taken in holds together.
+//! A trace from an untrusted source: read without a panic, and consistent once read.
 #![no_main]
 
 use std::fs;

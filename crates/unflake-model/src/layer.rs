@@ -243,7 +243,7 @@ impl Difference {
         }
     }
 
-    /// Its values in how many runs. An invariant is lost where it holds in most runs, else gained.
+    /// Its values in how many runs. An invariant is lost where most runs have it, else gained.
     pub fn words(&self, layer: Layer, runs: u32) -> String {
         let several = |runs: u32| if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
         let known: u32 = self.seen.iter().map(|seen| seen.runs).sum();

@@ -76,7 +76,7 @@ pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Resul
 }
 
 /// Why the database, or a file that SQLite keeps beside it, must not be opened: SQLite would follow
-/// a link and write to a file that somebody else has chosen.
+/// a link and write to a file that another user has chosen.
 fn foreign_file(path: &Path) -> Option<String> {
     ["", "-wal", "-shm", "-journal"].iter().find_map(|ending| {
         let file = format!("{}{ending}", path.display());

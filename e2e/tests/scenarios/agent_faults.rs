@@ -46,8 +46,8 @@ fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
     let result = invocation.args(["--", "python", "-m", "pytest"]).env("BREAK", function).finish();
     let findings = result.json.as_ref().map_or(Vec::new(), |_| result.findings());
     let is_right = matches!(result.code, 0 | 3 | 4 | 70) && findings.is_empty();
-    let told = format!("{command}, {function}: exit {}, {findings:?}", result.code);
-    (sandbox, if is_right { Ok(told) } else { Err(format!("{told}\n{}", result.stdout)) })
+    let described = format!("{command}, {function}: exit {}, {findings:?}", result.code);
+    (sandbox, if is_right { Ok(described) } else { Err(format!("{described}\n{}", result.stdout)) })
 }
 
 #[track_caller]

@@ -1,5 +1,5 @@
 //! Hostile tests: each does something to its process that a runner does not expect. The first pass
-//! has the outcomes of plain pytest, and where that does not survive, the test is told to have
+//! has the outcomes of plain pytest, and where that does not survive, the test is reported to have
 //! crashed or timed out and the others run.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn first_failures(result: &RunOutput) -> BTreeMap<String, bool> {
 fn check(name: &str, survives: bool, options: &str) -> Result<(), String> {
     let sandbox = generated(name);
     let result = sandbox.run(&format!("--timeout 5 {options}"), "python -m pytest test_it.py");
-    let told =
+    let described =
         || format!("{name}: exit {}, {:?}\n{}\n{}", result.code, result.findings(), result.stdout, result.stderr);
     if result.json.is_none() {
         return Err(format!("{name}: exit {}\n{}\n{}", result.code, result.stdout, result.stderr));
@@ -107,7 +107,7 @@ fn check(name: &str, survives: bool, options: &str) -> Result<(), String> {
     };
     match is_right {
         true => Ok(()),
-        false => Err(format!("expected {expected:?}, not {first:?}: {}", told())),
+        false => Err(format!("expected {expected:?}, not {first:?}: {}", described())),
     }
 }
 
@@ -115,7 +115,7 @@ fn check_all(tests: &[(String, bool)], options: &str) {
     let is_wrong =
         |(name, survives): &(String, bool)| check(name, *survives, options).err().inspect(|why| println!("{why}"));
     let wrong: Vec<String> = tests.iter().filter_map(is_wrong).collect();
-    assert!(wrong.is_empty(), "{} of {} tests are told wrongly", wrong.len(), tests.len());
+    assert!(wrong.is_empty(), "{} of {} tests are reported wrongly", wrong.len(), tests.len());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files that somebody else may have put in unflake's way: in its cache, as its history, in reports.
+//! Files that another user may have placed: in its cache, as its history, in reports.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

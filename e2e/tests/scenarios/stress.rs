@@ -13,7 +13,7 @@ fn has_the_file_to_itself() {
     let mine = format!("{}", std::process::id());
     std::fs::write(&path, &mine).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), mine, "somebody else wrote there");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), mine, "another process wrote there");
 }
 "#;
 

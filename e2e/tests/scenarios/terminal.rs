@@ -267,7 +267,7 @@ fn help_lists_commands_in_groups() {
 #[test]
 fn mistakes_in_the_command_line_get_a_hint() {
     let sandbox = shop();
-    let said = |words: &[&str]| sandbox.unflake(words).finish().expect_exit(2).stderr;
+    let printed = |words: &[&str]| sandbox.unflake(words).finish().expect_exit(2).stderr;
     let mistakes: [&[&str]; 9] = [
         &["rnu"],
         &["score"],
@@ -279,8 +279,9 @@ fn mistakes_in_the_command_line_get_a_hint() {
         &["run", "--json"],
         &["measure", "test_tow", "--quiet", "--", "pytest"],
     ];
-    let said: String = mistakes.iter().map(|words| format!("$ unflake {}\n{}", words.join(" "), said(words))).collect();
-    assert_snapshot!(said, @"
+    let all: String =
+        mistakes.iter().map(|words| format!("$ unflake {}\n{}", words.join(" "), printed(words))).collect();
+    assert_snapshot!(all, @"
     $ unflake rnu
     error: unrecognized subcommand 'rnu'
     hint: did you mean `run`?

@@ -114,8 +114,8 @@ fn examine(specimen: &Specimen, only: &[&str]) -> Differences {
     }
     let result = invocation.args([&runner, "-m", "pytest", "-p", "no:cacheprovider"]).finish();
     let mut differences = Vec::new();
-    let mut check = |what: &str, holds: bool, found: String| {
-        if !holds {
+    let mut check = |what: &str, is_so: bool, found: String| {
+        if !is_so {
             differences.push(format!("{what}: {found}"));
         }
     };

@@ -54,7 +54,7 @@ impl Served {
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
-    /// Repeats the request until the condition holds: a page may be out of date for a moment.
+    /// Repeats the request until the condition is true: a page may be out of date for a moment.
     pub(super) fn until(&self, path: &str, condition: impl Fn(&serde_json::Value) -> bool) {
         let began = Instant::now();
         loop {

@@ -118,7 +118,7 @@ fn pages() -> Pagination {
     Pagination { page: 2, of: 3, total: 250 }
 }
 
-/// Every page, with `text` in each place that holds untrusted text.
+/// Every page, with `text` in each place with untrusted text.
 fn views(text: &str) -> Vec<View> {
     let past = |outcome: Outcome| PastAttempt {
         when: NOW,
