@@ -44,11 +44,12 @@ impl Project {
         std::env::set_current_dir(root.path()).unwrap();
         let cache = tempfile::tempdir().unwrap();
         let myself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
+        let selection = unflake_runners::select(&[], &unflake_runners::RunnerOptions::default());
         let mut engine = Engine::new(Launch {
             command,
             driver: None,
-            agents: unflake_runners::select(&[], &unflake_runners::RunnerOptions::default()).agents(),
-            caches: unflake_runners::caches(),
+            agents: selection.agents(),
+            caches: selection.caches(),
             explain_missed_agent: unflake_runners::explain_missed_agent,
             supervisor: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
