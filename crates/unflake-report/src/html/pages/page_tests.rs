@@ -337,7 +337,7 @@ fn the_inbox_shows_the_cause_or_the_next_command() {
     };
     let command = Some(NextAction::Command { command: "unflake locate a".to_owned(), purpose: "find the line" });
     let cause = Some(diagnosed("fails after b (proven)"));
-    assert!(inbox(&[command.clone()]).contains("Next: unflake locate a (find the line)"));
+    assert!(inbox(std::slice::from_ref(&command)).contains("Next: unflake locate a (find the line)"));
     let both = inbox(&[command, cause]);
     assert!(both.contains("Cause: fails after b (proven)") && !both.contains("locate"), "{both}");
     assert!(inbox(&[None]).contains("Next: fix it: it fails in every run"));
