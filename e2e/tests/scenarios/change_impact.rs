@@ -89,8 +89,8 @@ fn a_changed_state_setter_keeps_a_brittle_test_real() {
     );
 }
 
-/// Fails in the first twelve attempts, whatever the files are, and passes from then on.
-const FAILS_TWELVE_TIMES: &str = "
+/// Fails in the first twenty attempts, whatever the files are, and passes from then on.
+const FAILS_TWENTY_TIMES: &str = "
 import os
 
 def test_four():
@@ -98,14 +98,14 @@ def test_four():
     count = int(open(place).read()) if os.path.exists(place) else 0
     with open(place, 'w') as file:
         file.write(str(count + 1))
-    if count < 12:
+    if count < 20:
         raise ValueError('too early')
 ";
 
 #[test]
 fn verify_base_runs_the_test_at_the_base_and_cleans_up() {
-    let sandbox = repository().file("tests/test_four.py", FAILS_TWELVE_TIMES);
-    sandbox.commit("twelve failures");
+    let sandbox = repository().file("tests/test_four.py", FAILS_TWENTY_TIMES);
+    sandbox.commit("twenty failures");
     sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
     let count = sandbox.root().join("count");
     let result = sandbox.run_invocation("--verify-base --jobs 1", PYTEST).env("COUNT", &count).finish().expect_exit(0);

@@ -34,7 +34,7 @@ fn reports_of_pytest_are_written_once_for_the_whole_suite() {
     let sandbox = shop().file("tests/test_other.py", "def test_four(): pass\n");
     let command = "pytest --junitxml=own.xml --cov=shop --cov-report=xml:coverage.xml --cov-report=term";
     let result = sandbox.run("--fresh 2 --runner-output", command).expect_exit(1);
-    assert_eq!(result.list("attempts").len(), 4 + 12);
+    assert_eq!(result.list("attempts").len(), 4 + 20);
     let own = read(&sandbox, "own.xml");
     for test in ["test_one", "test_two", "test_three", "test_four"] {
         assert!(own.contains(&format!("name=\"{test}\"")), "{test} is missing in {own}");

@@ -42,7 +42,7 @@ fn a_narrow_terminal_wraps_text() {
     3 tests, 1 real failure, [TIME]
 
     REAL     tests/test_shop.py::test_two
-      failed 12 of 12 attempts, including 4
+      failed 20 of 20 attempts, including 8
       new processes with other seeds
         tests/test_shop.py:3  AssertionError
         │ assert 2 == 3
@@ -88,7 +88,7 @@ fn history_lists_runs_and_attempts() {
     // How long an attempt takes decides on a line about lost time and on the width of a column.
     let rules = [
         (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "[WHEN]"),
-        (r"(?m)^.* lost in failing and running again\n", ""),
+        (r"(?m)^.* lost in failures and retries\n", ""),
         (r" +\[TIME\]", "  [TIME]"),
         (r"outcome +took", "outcome  took"),
     ];

@@ -97,7 +97,11 @@ impl FailedTest {
     }
 
     /// A session that was to give it its first pass ended without running it.
-    pub(crate) fn left_out(&mut self, reason: &str) {
+    pub(crate) fn left_out(&mut self, session: SessionId, reason: &str) {
+        // Without some files nothing may run at all, which says nothing of the failure.
+        if self.left_files.has_requested(session) {
+            return;
+        }
         self.not_rerun = Some(format!("it could not run again: {reason}"));
     }
 

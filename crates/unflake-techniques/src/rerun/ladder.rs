@@ -219,7 +219,7 @@ impl Ladder {
         } else if let Some(why) = why {
             for test in left {
                 if let Some(at) = self.failing_at.get(test) {
-                    self.failing[*at].left_out(why);
+                    self.failing[*at].left_out(session, why);
                 }
             }
         }

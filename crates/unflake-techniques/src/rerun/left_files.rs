@@ -53,6 +53,10 @@ impl LeftFiles {
         world
     }
 
+    pub(crate) fn has_requested(&self, session: SessionId) -> bool {
+        self.trials.iter().any(|trial| trial.session == session)
+    }
+
     pub(crate) fn observe(&mut self, session: SessionId, outcome: Outcome) {
         if let Some(trial) = self.trials.iter_mut().find(|trial| trial.session == session) {
             trial.outcome = Some(outcome);
