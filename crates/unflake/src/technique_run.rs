@@ -19,7 +19,7 @@ use crate::diagnostics;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::history::recorder::HistoryRecorder;
-use crate::interrupt::stop_on_signals;
+use crate::interrupt::{remember_signals, stop_on_signals};
 use crate::output::report_files::{ReportFiles, RunSummary};
 use crate::project::comparison::ComparisonBase;
 use crate::recorders::Recorders;
@@ -88,6 +88,7 @@ impl<'a> TechniqueRun<'a> {
         let command = &settings.command.value;
         diagnostics::log_launch(&launch);
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
+        remember_signals()?;
         let engine = Engine::new(launch)?;
         stop_on_signals(&engine)?;
         let mut run_loop = RunLoop::new(technique, &mut history, progress, &context.here)

@@ -78,16 +78,15 @@ fn descendants(ancestor: u32) -> Vec<(u32, String)> {
 /// A process of this side, if there is one now.
 fn target(running: &RunningProcess<'_>, side: Side, random: &mut Random) -> Option<u32> {
     let all = descendants(running.id());
-    let is_supervisor = |command: &str| command.contains(" keep ");
-    let candidates: Vec<u32> = match side {
+    let below = |is_one: &dyn Fn(&str) -> bool| -> Vec<u32> {
+        all.iter().filter(|(_, command)| is_one(command)).map(|(pid, _)| *pid).collect()
+    };
+    let candidates = match side {
         Side::Unflake => vec![running.id()],
-        Side::Supervisor => all.iter().filter(|(_, command)| is_supervisor(command)).map(|(pid, _)| *pid).collect(),
-        Side::Runner => all
-            .iter()
-            .filter(|(_, command)| command.contains("pytest") && !is_supervisor(command))
-            .map(|one| one.0)
-            .collect(),
-        Side::Test => all.iter().filter(|(_, command)| command.starts_with("sleep")).map(|(pid, _)| *pid).collect(),
+        Side::Supervisor => below(&|command| command.contains(" keep ")),
+        // A new process has the command line of unflake until it becomes another program.
+        Side::Runner => below(&|command| command.starts_with("python ") && command.contains("pytest")),
+        Side::Test => below(&|command| command.starts_with("sleep ")),
     };
     (!candidates.is_empty()).then(|| random.one_of(&candidates))
 }
@@ -121,8 +120,25 @@ fn check(killed: &Kill, random: &mut Random) -> (bool, Result<(), String>) {
         thread::sleep(Duration::from_millis(700));
         let _ = kill(Pid::from_raw(pid as i32), Signal::SIGCONT);
     }
-    let result = running.finish();
+    let is_killed = killed.side == Side::Unflake && killed.signal == Signal::SIGKILL;
+    let result = if is_killed { finish_killed(running, &sandbox) } else { running.finish() };
     (is_sent, judge(killed, is_sent, &sandbox, &result))
+}
+
+/// Killed before it has started a supervisor, unflake leaves a directory with a socket to the next
+/// run. Anything else that is left is noticed by the next command in the sandbox.
+fn finish_killed(running: RunningProcess<'_>, sandbox: &Sandbox) -> RunOutput {
+    let result = running.finish_beside_others();
+    thread::sleep(Duration::from_secs(1));
+    for directory in fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten().map(|entry| entry.path()) {
+        let names: Vec<_> =
+            fs::read_dir(&directory).into_iter().flatten().flatten().map(|one| one.file_name()).collect();
+        if names.iter().all(|name| name == "s") {
+            let _ = fs::remove_dir_all(directory);
+        }
+    }
+    sandbox.unflake(["config"]).finish().expect_exit(0);
+    result
 }
 
 fn judge(killed: &Kill, is_sent: bool, sandbox: &Sandbox, result: &RunOutput) -> Result<(), String> {

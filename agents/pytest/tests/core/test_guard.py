@@ -17,6 +17,8 @@ def raised_in(file, source):
     [
         ("<unflake_agent.layers.behaviour>", "1 / 0", True),
         ("<unflake_agent.trace.lines>", "len(5)", True),
+        ("<unflake_agent.trace.lines>", "import json; json.dumps(object())", True),
+        ("test_it.py", "import json; json.dumps(object())", False),
         ("<unflake_agent.dependencies.file_access>", "open('/nowhere/at/all')", False),
         ("<unflake_agent.assertions.calls>", "assert 0", False),
         ("<unflake_agent.assertions.recorder>", "1 / 0", True),

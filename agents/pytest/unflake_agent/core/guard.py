@@ -4,6 +4,8 @@ import os
 import traceback
 
 AGENT = "<unflake_agent."
+STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+INSTALLED = os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep
 # Modules whose functions call those that they replace: an exception there may be the callee's.
 PASS_THROUGH = tuple(
     AGENT + name
@@ -26,10 +28,18 @@ def is_of_agent(error, trace):
     """Whether an instrument of the agent, called by the project's code, raised this exception."""
     if trace is None or isinstance(error, ANYWHERE):
         return False
-    while trace.tb_next is not None:
+    files = []
+    while trace is not None:
+        files.append(trace.tb_frame.f_code.co_filename)
         trace = trace.tb_next
-    file = trace.tb_frame.f_code.co_filename
-    return file.startswith(AGENT) and not file.startswith(PASS_THROUGH)
+    while len(files) > 1 and _is_standard(files[-1]):
+        files.pop()
+    return files[-1].startswith(AGENT) and not files[-1].startswith(PASS_THROUGH)
+
+
+def _is_standard(file):
+    is_installed = any(part in file for part in INSTALLED)
+    return file.startswith("<frozen ") or file.startswith(STANDARD_LIBRARY) and not is_installed
 
 
 class AgentGuard:
