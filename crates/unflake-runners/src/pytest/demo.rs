@@ -42,7 +42,7 @@ pub(super) static DEMO: Demo = Demo {
   again at once, after the whole suite, and in a fresh environment, until it passed. Where it
   first passed says what kind of flaky it is, once a fresh environment has shown that it does
   not just fail the first time in every process; what never passed is real. A build server
-  would have been told exit code 1, for the real failure alone.
+  gets exit code 1, for the real failure alone.
 
   Before you use it:     unflake doctor
   On your own project:   unflake run -- pytest tests/",
