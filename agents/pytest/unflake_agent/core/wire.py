@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import weakref
 
 PROTOCOL = 1
 # Out of reach of tests that close low descriptors; lower where the limit on open files is low.
@@ -114,9 +115,13 @@ class Wire:
     def close_in_forks(self):
         """Closes the connection in processes that tests fork: a dead process must not seem alive."""
 
+        # A hook lives longer than everything else: Python 3.8 crashes at its end if it frees a socket.
+        reference = weakref.ref(self)
+
         def close():
-            if self._getpid() != self._pid:
-                self._descriptor.close()
+            wire = reference()
+            if wire is not None and wire._getpid() != wire._pid:
+                wire._descriptor.close()
 
         os.register_at_fork(after_in_child=close)
 
