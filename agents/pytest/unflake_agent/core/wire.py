@@ -115,7 +115,7 @@ class Wire:
     def close_in_forks(self):
         """Closes the connection in processes that tests fork: a dead process must not seem alive."""
 
-        # A hook lives longer than everything else: Python 3.8 crashes at its end if it frees a socket.
+        # A hook outlives everything else: Python 3.8 and 3.9 crash at their end if it frees a socket.
         reference = weakref.ref(self)
 
         def close():
