@@ -1,6 +1,6 @@
 //! The directory in which agents are unpacked and stay between runs.
 //!
-//! What is there runs with the rights of the user. So nobody else may be able to write there, and
+//! What is there runs with the rights of the user. So no other user may be able to write there, and
 //! the files of an agent are compared with those in the binary before each use. A tree that differs
 //! in any way is replaced as a whole.
 
@@ -15,7 +15,7 @@ use nix::unistd::{getegid, geteuid};
 use tracing::info;
 use unflake_protocol::InjectedAgent;
 
-/// Creates the cache with access for the user only. None: somebody else can write there, or it
+/// Creates the cache with access for the user only. None: another user can write there, or it
 /// cannot be created.
 pub(crate) fn private(cache: PathBuf) -> Option<PathBuf> {
     match make_private(&cache) {

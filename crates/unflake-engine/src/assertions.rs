@@ -18,14 +18,14 @@ const LISTING_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_SITES: usize = 2_000_000;
 
 #[derive(Default)]
-pub(crate) struct AssertionFilter {
+pub(crate) struct AllowedFailures {
     /// The file in which an agent has listed all assertions. An empty path: it knows none.
     listed: Option<PathBuf>,
     /// The file with the assertions that are allowed to fail.
     allowed: Option<PathBuf>,
 }
 
-impl AssertionFilter {
+impl AllowedFailures {
     pub(crate) fn listed(&mut self, path: String) {
         self.listed = Some(path.into());
     }

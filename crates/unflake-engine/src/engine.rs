@@ -8,7 +8,7 @@ use tracing::{debug, info};
 use unflake_model::{Death, Event, Granularity, Problem, ProblemKind, Session};
 use unflake_protocol::Order;
 
-use crate::assertions::AssertionFilter;
+use crate::assertions::AllowedFailures;
 use crate::environment::set::Environments;
 use crate::environment::{Environment, EnvironmentPhase, Role};
 use crate::fork_server::ForkServer;
@@ -66,7 +66,7 @@ pub struct Engine {
     pub(crate) suite: Suite,
     pub(crate) sessions: Sessions,
     pub(crate) files: FileIsolation,
-    pub(crate) assertions: AssertionFilter,
+    pub(crate) assertions: AllowedFailures,
     pub(crate) worlds: Worlds,
     pub(crate) stop: StopControl,
     pub(crate) supervision: Supervision,
@@ -95,7 +95,7 @@ impl Engine {
             suite: Suite::default(),
             sessions: Sessions::default(),
             files: FileIsolation::default(),
-            assertions: AssertionFilter::default(),
+            assertions: AllowedFailures::default(),
             worlds: Worlds::default(),
             stop: StopControl::default(),
             supervision: Supervision::default(),

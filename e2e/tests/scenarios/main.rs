@@ -3,8 +3,7 @@
 //!
 //! One test binary for all of them, so that it is linked once and its tests run side by side.
 
-mod agent_faults;
-mod agent_protocol;
+mod agent;
 mod assertion_filter;
 mod bad_input;
 mod change_impact;
@@ -15,7 +14,6 @@ mod factors;
 mod first_pass;
 mod history;
 mod hostile;
-mod hostile_files;
 mod interruption;
 mod jvm;
 mod kills;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Implemented by a runner whose agent reports assertions and can let some of them fail.
-pub(crate) trait AssertionFilter: Send + Sync {
+pub(crate) trait FiltersAssertions: Send + Sync {
     /// Writes every assertion of the sources into a file below `directory` and returns its path.
     fn write_sites(&self, directory: &Path) -> io::Result<PathBuf>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unflake_protocol::ProblemKind;
 
-use crate::driver::assertion_filter::AssertionFilter;
+use crate::driver::assertion_filter::FiltersAssertions;
 use crate::driver::program::Program;
 
 /// The result of listing.
@@ -20,7 +20,7 @@ pub(crate) struct Suite {
     /// Messages for the user.
     pub(crate) notes: Vec<String>,
     /// The assertions of the tests, where the runner reports them and lets some fail.
-    pub(crate) assertions: Option<Arc<dyn AssertionFilter>>,
+    pub(crate) assertions: Option<Arc<dyn FiltersAssertions>>,
 }
 
 /// Why the tests cannot be listed.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Deserialize;
 use unflake_source::java::{JavaAssertion, assertion_sites};
 
-use crate::driver::assertion_filter::AssertionFilter;
+use crate::driver::assertion_filter::FiltersAssertions;
 use crate::driver::list_context::ListContext;
 use crate::driver::suite::TestCase;
 use crate::process::files::relative;
@@ -54,9 +54,9 @@ impl Assertions {
     }
 
     /// For a suite: None where no assertion can be let fail.
-    pub(crate) fn into_filter(self: Arc<Self>) -> Option<Arc<dyn AssertionFilter>> {
+    pub(crate) fn into_filter(self: Arc<Self>) -> Option<Arc<dyn FiltersAssertions>> {
         let can_filter = self.may_be_let_fail && !self.known().read.is_empty();
-        can_filter.then_some(self as Arc<dyn AssertionFilter>)
+        can_filter.then_some(self as Arc<dyn FiltersAssertions>)
     }
 
     fn known(&self) -> MutexGuard<'_, AssertionState> {
@@ -143,7 +143,7 @@ impl Assertions {
     }
 }
 
-impl AssertionFilter for Assertions {
+impl FiltersAssertions for Assertions {
     fn write_sites(&self, directory: &Path) -> io::Result<PathBuf> {
         self.write_all(directory)
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use e2e::Sandbox;
 
-const FAULTS: &str = include_str!("agent_faults.py");
+const FAULTS: &str = include_str!("faults.py");
 const TESTS: &str = "import os, subprocess, threading\n\
      def test_a(tmp_path):\n    \
          (tmp_path / 'file').write_text('text')\n    \

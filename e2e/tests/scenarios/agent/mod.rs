@@ -1,0 +1,4 @@
+//! The agent: its messages, and errors inside it.
+
+mod faults;
+mod protocol;

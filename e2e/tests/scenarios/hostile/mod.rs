@@ -1,0 +1,4 @@
+//! Hostile tests and hostile files.
+
+mod files;
+mod tests;
