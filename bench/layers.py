@@ -25,7 +25,7 @@ def play(mode, command):
         with agent.started(command, place, listener, UNFLAKE_LAYERS=MODES[mode]) as (line, tests):
             done = line.run(range(tests))
             if mode != "off" and not all("layers" in event for event in done):
-                raise SystemExit("an attempt does not tell what it looked like")
+                raise SystemExit("an attempt has no layers")
         if os.environ.get("SIZES"):
             print(mode, json.dumps(sizes(place)), file=sys.stderr)
 

@@ -48,7 +48,7 @@ class Specimen:
 
 
 class Project:
-    """A copy of a specimen, with a home and a place for temporary files beside it."""
+    """A copy of a specimen, with its own home and temporary directory."""
 
     def __init__(self, specimen, unflake, place):
         self.specimen, self.unflake, self.place = specimen, unflake, Path(place)

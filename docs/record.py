@@ -55,15 +55,16 @@ def svg(screen):
     width, height = COLUMNS * ADVANCE + 2 * MARGIN, len(lines) * LINE + 2 * MARGIN
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" font-size="{FONT}"'
     yield ' font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono, monospace">'
-    yield '<rect width="100%" height="100%" rx="8" fill="#1c2128"/><g fill="#cdd9e5" xml:space="preserve">'
+    yield '<rect width="100%" height="100%" rx="8" fill="#1c2128"/><g fill="#cdd9e5">'
     looks = {}
     for row, line in enumerate(lines):
         column, y = 0, MARGIN + (row + 0.8) * LINE
         for text, look in spans(line, looks):
             style = "".join(f' {name}="{value}"' for name, value in look.items())
-            x, length = MARGIN + column * ADVANCE, len(text) * ADVANCE
-            if text.strip():
-                yield f'<text x="{x:.1f}" y="{y:.1f}" textLength="{length:.1f}"{style}>{html.escape(text)}</text>'
+            # Browsers join several spaces, so what they separate is placed by itself.
+            for words in re.finditer(r"\S+( \S+)*", text):
+                x, length = MARGIN + (column + words.start()) * ADVANCE, len(words[0]) * ADVANCE
+                yield f'<text x="{x:.1f}" y="{y:.1f}" textLength="{length:.1f}"{style}>{html.escape(words[0])}</text>'
             column += len(text)
     yield "</g></svg>"
 

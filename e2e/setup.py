@@ -7,6 +7,7 @@ Everything else goes to `.venvs` in the root of the repository: `e2e` (Python wi
 the tests use that Python, and `e2e` is not made.
 """
 
+import concurrent.futures
 import hashlib
 import os
 import re
@@ -23,7 +24,7 @@ VENVS = ROOT / ".venvs"
 # in place; playwright and selenium drive a browser.
 PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy", "playwright", "selenium"]
 # Tools that people start pytest with.
-PROJECT_TOOLS = ["tox", "nox", "uv", "poetry", "hatch"]
+PROJECT_TOOLS = ["tox", "nox", "uv", "poetry", "hatch", "pdm"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
 VITEST = "vitest@3"
 PERL_MODULE = "TAP::Formatter::JUnit"
@@ -48,7 +49,7 @@ PROGRAMS = {
     "Xvfb": ["xvfb"],
 }
 # Specimens whose dependencies Maven has to download; the others need nothing else.
-MAVEN_SPECIMENS = ["rerun/java/maven_modules", "variance/java/assertions", "assertion_filter/java/shop"]
+MAVEN_SPECIMENS = ["rerun/java/maven_modules", "rerun/java/testng", "variance/java/assertions", "assertion_filter/java/shop"]
 # The combinations of versions that are tested by default.
 JAVA_VERSIONS = "rerun/java/versions"
 
@@ -131,7 +132,6 @@ class Tool:
     def ensure(self):
         if self.is_complete():
             return
-        print("making", os.path.relpath(self.directory), end="", flush=True)
         began = time.monotonic()
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
@@ -139,7 +139,7 @@ class Tool:
         if not self.works(self.directory):
             sys.exit("\n%s does not work" % os.path.relpath(self.directory))
         (self.directory / "complete").write_text(self.receipt)
-        print(": %.0f s" % (time.monotonic() - began), flush=True)
+        print("made %s: %.0f s" % (os.path.relpath(self.directory), time.monotonic() - began), flush=True)
 
 
 def make_python(directory):
@@ -206,9 +206,11 @@ def maven_builds():
     for line in cells.splitlines():
         cell = dict(re.findall(r'(\w+) = "([^"]+)"', line))
         if "quick = true" in line:
-            sources = {"3": "junit3", "4": "junit4", "5": "jupiter"}[cell["version"][0]]
+            sources = {"3": "junit3", "4": "junit4", "5": "jupiter", "7": "testng"}[cell["version"][0]]
             versions = ["-Dsurefire=" + cell["surefire"], "-Djunit=" + cell["version"], "-Dtests=" + sources]
             builds.append((JAVA_VERSIONS, ["-P" + cell["framework"]] + versions))
+    # The provider of parallel tests, which Surefire downloads when it is used.
+    builds.append((JAVA_VERSIONS, ["-Pjunit", "-Djunit=4.13.2", "-Dtests=junit4", "-Dparallel=classes", "-DthreadCount=2"]))
     return builds
 
 
@@ -240,8 +242,10 @@ def tools():
 
 def main():
     ensure_packages()
-    for tool in tools():
-        tool.ensure()
+    # Some wait for downloads while others compile.
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for _ in pool.map(Tool.ensure, tools()):
+            pass
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::process;
-use crate::system::{self, File, Loaded};
+use crate::system::{self, FileHandle, Loaded};
 use crate::text::TextBuffer;
 use crate::thread;
 
@@ -68,10 +68,10 @@ struct LockedBuffers(UnsafeCell<Buffers>);
 // SAFETY: see above.
 unsafe impl Sync for LockedBuffers {}
 
-type Path = TextBuffer<4200>;
+type PathBuffer = TextBuffer<4200>;
 
 struct Buffers {
-    path: Path,
+    path: PathBuffer,
     /// Twice as long, because every byte of a path may need escaping.
     line: TextBuffer<8500>,
 }
@@ -254,14 +254,14 @@ unsafe fn enables_tracing(mut variables: *const *const c_char) -> bool {
     false
 }
 
-unsafe fn push_working_directory(into: &mut Path) -> bool {
+unsafe fn push_working_directory(into: &mut PathBuffer) -> bool {
     let before = into.len();
     into.fill(|room| system::current_directory(room).len());
     into.len() > before
 }
 
 /// The absolute path as the program has written it: links are not followed, and `..` stays.
-unsafe fn join(into: &mut Path, dirfd: c_int, path: &[u8]) -> bool {
+unsafe fn join(into: &mut PathBuffer, dirfd: c_int, path: &[u8]) -> bool {
     if path.first() != Some(&b'/') {
         if dirfd == AT_CWD {
             if !push_working_directory(into) {
@@ -282,7 +282,7 @@ unsafe fn join(into: &mut Path, dirfd: c_int, path: &[u8]) -> bool {
     into.add(path).is_complete()
 }
 
-unsafe fn write_access(kind: AccessKind, path: impl FnOnce(&mut Path) -> bool) {
+unsafe fn write_access(kind: AccessKind, path: impl FnOnce(&mut PathBuffer) -> bool) {
     thread::untraced(|| {
         process::locked(|| {
             let Buffers { path: whole, line } = &mut *BUFFERS.0.get();
@@ -322,7 +322,7 @@ unsafe fn report_loss(reason: &[u8]) {
 }
 
 unsafe fn write(line: &[u8]) -> bool {
-    process::with_files_path(|path| File::open_append(path).is_ok_and(|file| file.write(line)))
+    process::with_files_path(|path| FileHandle::open_append(path).is_ok_and(|file| file.write(line)))
 }
 
 /// FNV-1a of the line, never 0.

@@ -32,7 +32,7 @@ macro_rules! record_after {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $return_type {
-                let real = next(Call::$name);
+                let real = next(FileCall::$name);
                 if real == 0 {
                     system::set_errno(38); // ENOSYS
                     return $none;
@@ -73,7 +73,7 @@ macro_rules! record_before {
                         system::set_errno(errno);
                     }
                     let _ = ($one, $two, $three, $four);
-                    next(Call::$name)
+                    next(FileCall::$name)
                 }
                 #[cfg(target_arch = "x86_64")]
                 core::arch::naked_asm!(
@@ -100,7 +100,7 @@ macro_rules! names {
     ($($name:ident)*) => {
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy)]
-        enum Call { $($name),* }
+        enum FileCall { $($name),* }
         const NAMES: &[&str] = &[$(concat!(stringify!($name), "\0")),*];
     };
 }
@@ -120,7 +120,7 @@ const NONE: usize = 1;
 const NEXT: usize = usize::MAX; // RTLD_NEXT
 
 /// The function that the call would reach without this library, or 0.
-unsafe fn next(call: Call) -> usize {
+unsafe fn next(call: FileCall) -> usize {
     let slot = &REAL[call as usize];
     let mut address = slot.load(Ordering::Relaxed);
     if address == 0 {
@@ -144,8 +144,8 @@ pub unsafe fn resolve_all() {
 /// can be determined.
 pub unsafe fn shadowed() -> Option<&'static [u8]> {
     let own = system::library_of(shadowed as *const () as usize);
-    let checked = [Call::open, Call::open64, Call::openat64, Call::fopen, Call::fopen64, Call::opendir, Call::stat];
-    let stands_before = |call: &Call| {
+    let checked = [FileCall::open, FileCall::open64, FileCall::openat64, FileCall::fopen, FileCall::fopen64, FileCall::opendir, FileCall::stat];
+    let stands_before = |call: &FileCall| {
         let first = system::dlsym(null_mut(), NAMES[*call as usize].as_ptr().cast()) as usize; // RTLD_DEFAULT
         first != 0 && system::library_of(first) != own
     };

@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsiz
 use crate::file_accesses;
 use crate::file_calls;
 use crate::format::{STEPS, UNKNOWN};
-use crate::system::{self, File, Loaded};
+use crate::schedule;
+use crate::system::{self, FileHandle, Loaded};
 use crate::text::TextBuffer;
 use crate::thread;
 
@@ -25,7 +26,7 @@ const ATTEMPT_EVENTS: usize = 64 << 20;
 static STATE: AtomicU32 = AtomicU32::new(UNREAD);
 static LOCK: AtomicBool = AtomicBool::new(false);
 static TRACE: LockedTrace = LockedTrace(UnsafeCell::new(ProcessTrace::new()));
-static MODULES: [Module; MAX_MODULES] = [const { Module::new() }; MAX_MODULES];
+static MODULES: [LoadedModule; MAX_MODULES] = [const { LoadedModule::new() }; MAX_MODULES];
 static MODULE_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Ids start at 1: a zero in a stream is space that was never written.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -42,7 +43,7 @@ struct ProcessTrace {
     path: TextBuffer,
     attempt_length: usize,
     path_length: usize,
-    directory: Directory,
+    directory: DirectoryState,
     text: TextBuffer,
     loss_reported: bool,
     budget: AtomicPtr<AtomicU64>,
@@ -56,7 +57,7 @@ struct ProcessTrace {
 }
 
 #[derive(PartialEq)]
-enum Directory {
+enum DirectoryState {
     NotYet,
     Created,
     Failed,
@@ -75,7 +76,7 @@ struct Origin {
 }
 
 /// A program or library with places. Written once, before `MODULE_COUNT` includes it.
-struct Module {
+struct LoadedModule {
     bias: AtomicUsize,
     /// Address range, for code that only reports its call site; empty for guards.
     from: AtomicUsize,
@@ -85,9 +86,9 @@ struct Module {
     placed: AtomicBool,
 }
 
-impl Module {
-    const fn new() -> Module {
-        Module {
+impl LoadedModule {
+    const fn new() -> LoadedModule {
+        LoadedModule {
             bias: AtomicUsize::new(0),
             from: AtomicUsize::new(0),
             to: AtomicUsize::new(0),
@@ -104,7 +105,7 @@ impl ProcessTrace {
             path: TextBuffer::new(),
             attempt_length: 0,
             path_length: 0,
-            directory: Directory::NotYet,
+            directory: DirectoryState::NotYet,
             text: TextBuffer::new(),
             loss_reported: false,
             budget: AtomicPtr::new(core::ptr::null_mut()),
@@ -117,7 +118,7 @@ impl ProcessTrace {
     }
 }
 
-fn modules() -> &'static [Module] {
+fn modules() -> &'static [LoadedModule] {
     &MODULES[..MODULE_COUNT.load(Ordering::Acquire)]
 }
 
@@ -183,6 +184,9 @@ unsafe fn initialize() -> bool {
             KEY.store(key, Ordering::Relaxed);
         }
         file_accesses::record_libraries();
+        if let Some(under) = system::env_var(b"UNFLAKE_UNDER\0") {
+            schedule::initialize(under);
+        }
     }
     on
 }
@@ -195,7 +199,7 @@ fn limit(name: &[u8], fallback: usize) -> usize {
 /// Maps the page in which all processes of the attempt count recorded events.
 unsafe fn open_budget(trace: &mut ProcessTrace) -> Result<(), i32> {
     trace.path.add(b"budget");
-    let page = File::open_or_create(trace.path.with_nul()).and_then(|file| {
+    let page = FileHandle::open_or_create(trace.path.with_nul()).and_then(|file| {
         file.truncate(4096)?;
         file.map(0, 4096, false)
     });
@@ -243,10 +247,10 @@ pub unsafe fn set_thread_destructor(value: *const c_void) {
 /// Creates the directory of this process if it does not exist. Called under `LOCK`.
 pub unsafe fn ensure_directory() -> bool {
     let trace = trace();
-    if trace.directory == Directory::NotYet {
-        trace.directory = if create_directory(trace) { Directory::Created } else { Directory::Failed };
+    if trace.directory == DirectoryState::NotYet {
+        trace.directory = if create_directory(trace) { DirectoryState::Created } else { DirectoryState::Failed };
     }
-    trace.directory == Directory::Created
+    trace.directory == DirectoryState::Created
 }
 
 unsafe fn create_directory(trace: &mut ProcessTrace) -> bool {
@@ -289,7 +293,7 @@ unsafe fn write_description(trace: &mut ProcessTrace) {
 /// Appends `text` to the description of this process.
 unsafe fn append_description(trace: &mut ProcessTrace) {
     trace.path.add(b"process");
-    if let Ok(file) = File::open_append(trace.path.with_nul()) {
+    if let Ok(file) = FileHandle::open_append(trace.path.with_nul()) {
         file.write(trace.text.as_bytes());
     }
     trace.path.truncate(trace.path_length);
@@ -298,7 +302,7 @@ unsafe fn append_description(trace: &mut ProcessTrace) {
 /// Reports once that threads of this process have no file.
 pub unsafe fn report_lost_threads(reason: &[u8], error: i32) {
     let trace = trace();
-    if trace.directory == Directory::Created && !trace.loss_reported {
+    if trace.directory == DirectoryState::Created && !trace.loss_reported {
         trace.loss_reported = true;
         trace.text.truncate(0);
         trace.text.add(b"lost ").add(reason).add(b" ").number(error as u64).add(b"\n");
@@ -322,7 +326,7 @@ pub unsafe fn with_thread_path<T>(number: u32, action: impl FnOnce(&[u8]) -> T) 
 pub unsafe fn with_files_path(action: impl FnOnce(&[u8]) -> bool) -> bool {
     let trace = trace();
     match (&trace.directory, &trace.origin) {
-        (Directory::NotYet, Some(origin)) => {
+        (DirectoryState::NotYet, Some(origin)) => {
             trace.path.add(origin.name.as_bytes()).add(b"/files");
             let done = action(trace.path.with_nul());
             trace.path.truncate(trace.attempt_length);
@@ -341,18 +345,18 @@ pub unsafe fn with_files_path(action: impl FnOnce(&[u8]) -> bool) -> bool {
 }
 
 /// What to look for among the loaded modules.
-struct Search {
+struct ModuleSearch {
     address: usize,
     guards: (*mut u32, *mut u32),
     places: (*const [usize; 2], *const [usize; 2]),
 }
 
 pub unsafe fn add_guards(from: *mut u32, to: *mut u32) {
-    find_module(Search { address: from as usize, guards: (from, to), places: (null(), null()) });
+    find_module(ModuleSearch { address: from as usize, guards: (from, to), places: (null(), null()) });
 }
 
 pub unsafe fn add_places(from: *const [usize; 2], to: *const [usize; 2]) {
-    find_module(Search {
+    find_module(ModuleSearch {
         address: from as usize,
         guards: (core::ptr::null_mut(), core::ptr::null_mut()),
         places: (from, to),
@@ -375,7 +379,7 @@ pub unsafe fn place_id(address: usize) -> u32 {
 #[inline(never)]
 unsafe fn place_of_new_module(address: usize) -> u32 {
     let nothing = core::ptr::null_mut();
-    find_module(Search { address, guards: (nothing, nothing), places: (null(), null()) });
+    find_module(ModuleSearch { address, guards: (nothing, nothing), places: (null(), null()) });
     let found = modules()
         .iter()
         .find(|module| (module.from.load(Ordering::Relaxed)..module.to.load(Ordering::Relaxed)).contains(&address));
@@ -384,7 +388,7 @@ unsafe fn place_of_new_module(address: usize) -> u32 {
     })
 }
 
-unsafe fn find_module(mut search: Search) {
+unsafe fn find_module(mut search: ModuleSearch) {
     // The loader's lock is taken first and ours inside it: a constructor that runs under the former
     // may need the latter.
     system::without_signals(|| system::dl_iterate_phdr(visit, (&raw mut search).cast()));
@@ -393,9 +397,9 @@ unsafe fn find_module(mut search: Search) {
 unsafe extern "C" fn visit(loaded: *mut Loaded, _: usize, search: *mut c_void) -> c_int {
     const LOAD: u32 = 1;
     const EXECUTABLE: u32 = 1;
-    let (loaded, search) = (&*loaded, &*search.cast::<Search>());
+    let (loaded, search) = (&*loaded, &*search.cast::<ModuleSearch>());
     let segments = core::slice::from_raw_parts(loaded.segments, loaded.count.into());
-    let range = |segment: &system::Segment| {
+    let range = |segment: &system::ProgramHeader| {
         let from = loaded.bias.wrapping_add(segment.address as usize);
         from..from.wrapping_add(segment.in_memory as usize)
     };
@@ -494,7 +498,7 @@ unsafe fn project_places(stamp: system::Stamp, count: usize) -> *mut u8 {
     // Accessing a shorter file behind its end would raise a signal.
     let fits = system::stamp(own.with_nul()).size == size as u64;
     let table =
-        if fits { File::open_existing(own.with_nul()).and_then(|file| file.map(0, size, true)) } else { Err(0) };
+        if fits { FileHandle::open_existing(own.with_nul()).and_then(|file| file.map(0, size, true)) } else { Err(0) };
     own.truncate(length);
     table.unwrap_or(core::ptr::null_mut())
 }
@@ -503,7 +507,7 @@ unsafe fn project_places(stamp: system::Stamp, count: usize) -> *mut u8 {
 /// function.
 unsafe fn write_places(loaded: &Loaded, from: *const [usize; 2], to: *const [usize; 2]) {
     let count = to.offset_from(from) as usize;
-    let fits = |module: &&Module| {
+    let fits = |module: &&LoadedModule| {
         module.bias.load(Ordering::Relaxed) == loaded.bias
             && module.from.load(Ordering::Relaxed) == 0
             && !module.placed.load(Ordering::Relaxed)
@@ -517,7 +521,7 @@ unsafe fn write_places(loaded: &Loaded, from: *const [usize; 2], to: *const [usi
     let trace = trace();
     trace.path.add(b"places-").number(module.first.load(Ordering::Relaxed).into());
     let size = count * 8;
-    let table = File::create_new(trace.path.with_nul()).and_then(|file| {
+    let table = FileHandle::create_new(trace.path.with_nul()).and_then(|file| {
         file.allocate(0, size)?;
         file.map(0, size, true)
     });
@@ -543,7 +547,7 @@ unsafe extern "C" fn after_fork() {
     LOCK.store(false, Ordering::Release); // The thread that held it exists only in the parent.
     let trace = trace();
     let this = thread::current();
-    if trace.directory == Directory::Created {
+    if trace.directory == DirectoryState::Created {
         let mut name = TextBuffer::new();
         name.add(&trace.path.as_bytes()[trace.attempt_length..trace.path_length - 1]);
         trace.origin = Some(Origin {
@@ -557,7 +561,7 @@ unsafe extern "C" fn after_fork() {
     }
     trace.path.truncate(trace.attempt_length);
     trace.path_length = 0;
-    trace.directory = Directory::NotYet;
+    trace.directory = DirectoryState::NotYet;
     trace.loss_reported = false;
     NEXT_THREAD.store(1, Ordering::Relaxed);
     thread::reset_after_fork();

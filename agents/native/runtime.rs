@@ -11,6 +11,7 @@ mod file_accesses;
 mod file_calls;
 mod format;
 mod process;
+mod schedule;
 mod system;
 mod text;
 mod thread;
@@ -27,6 +28,7 @@ pub unsafe extern "C" fn __sanitizer_cov_trace_pc_guard(guard: *const u32) {
     let id = *guard;
     if id != 0 {
         thread::record(id);
+        schedule::step(thread::current(), id);
     }
 }
 
@@ -78,6 +80,7 @@ unsafe extern "C" fn record_call_site(address: usize) {
         let id = process::place_id(address);
         if id != 0 {
             thread::record(id);
+            schedule::step(thread::current(), id);
         }
     }
 }

@@ -13,6 +13,7 @@ mod numbers {
     pub const MUNMAP: i64 = 11;
     pub const RT_SIGPROCMASK: i64 = 14;
     pub const SCHED_YIELD: i64 = 24;
+    pub const NANOSLEEP: i64 = 35;
     pub const GETPID: i64 = 39;
     pub const FTRUNCATE: i64 = 77;
     pub const GETCWD: i64 = 79;
@@ -38,6 +39,7 @@ mod numbers {
     pub const CLOSE: i64 = 57;
     pub const WRITE: i64 = 64;
     pub const READLINKAT: i64 = 78;
+    pub const NANOSLEEP: i64 = 101;
     pub const CLOCK_GETTIME: i64 = 113;
     pub const SCHED_YIELD: i64 = 124;
     pub const RT_SIGPROCMASK: i64 = 135;
@@ -59,13 +61,13 @@ pub struct Loaded {
     /// Added to the addresses in the file.
     pub bias: usize,
     pub name: *const c_char,
-    pub segments: *const Segment,
+    pub segments: *const ProgramHeader,
     pub count: u16,
 }
 
 /// `Elf64_Phdr`
 #[repr(C)]
-pub struct Segment {
+pub struct ProgramHeader {
     pub kind: u32,
     pub flags: u32,
     pub offset: u64,
@@ -164,6 +166,15 @@ pub fn environment() -> *const *const c_char {
     unsafe { environ }
 }
 
+/// Sleeps, at most until a signal arrives. Leaves errno alone.
+pub fn sleep(microseconds: u64) {
+    let time = [(microseconds / 1_000_000) as i64, (microseconds % 1_000_000 * 1_000) as i64];
+    let error = errno();
+    // SAFETY: a timespec has two words.
+    unsafe { syscall(NANOSLEEP, time.as_ptr(), null_mut::<i64>()) };
+    set_errno(error);
+}
+
 pub fn errno() -> c_int {
     // SAFETY: errno of this thread.
     unsafe { *__errno_location() }
@@ -197,30 +208,30 @@ pub fn library_of(address: usize) -> usize {
     }
 }
 
-pub struct File(i64);
+pub struct FileHandle(i64);
 
-impl File {
+impl FileHandle {
     /// `path` is NUL-terminated.
-    fn open(path: &[u8], flags: c_int) -> SysResult<File> {
+    fn open(path: &[u8], flags: c_int) -> SysResult<FileHandle> {
         debug_assert!(path.last() == Some(&0));
         // SAFETY: the path is NUL-terminated.
-        check(unsafe { syscall(OPENAT, AT_CWD, path.as_ptr(), flags | CLOEXEC, 0o644) }).map(File)
+        check(unsafe { syscall(OPENAT, AT_CWD, path.as_ptr(), flags | CLOEXEC, 0o644) }).map(FileHandle)
     }
 
-    pub fn create_new(path: &[u8]) -> SysResult<File> {
-        File::open(path, READ_WRITE | CREATE | EXCLUSIVE)
+    pub fn create_new(path: &[u8]) -> SysResult<FileHandle> {
+        FileHandle::open(path, READ_WRITE | CREATE | EXCLUSIVE)
     }
 
-    pub fn open_existing(path: &[u8]) -> SysResult<File> {
-        File::open(path, READ_WRITE)
+    pub fn open_existing(path: &[u8]) -> SysResult<FileHandle> {
+        FileHandle::open(path, READ_WRITE)
     }
 
-    pub fn open_or_create(path: &[u8]) -> SysResult<File> {
-        File::open(path, READ_WRITE | CREATE)
+    pub fn open_or_create(path: &[u8]) -> SysResult<FileHandle> {
+        FileHandle::open(path, READ_WRITE | CREATE)
     }
 
-    pub fn open_append(path: &[u8]) -> SysResult<File> {
-        File::open(path, READ_WRITE | CREATE | APPEND)
+    pub fn open_append(path: &[u8]) -> SysResult<FileHandle> {
+        FileHandle::open(path, READ_WRITE | CREATE | APPEND)
     }
 
     /// Reserves disk space, so that a full disk is an error here and not a signal at the first
@@ -255,7 +266,7 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for FileHandle {
     fn drop(&mut self) {
         // SAFETY: this value owns the descriptor.
         unsafe { syscall(CLOSE, self.0) };

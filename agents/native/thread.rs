@@ -7,6 +7,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use crate::format::{ATTEMPT_LIMIT, HEAD, Head, MAGIC, NO_ROOM, STEPS, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 use crate::process;
+use crate::schedule::ScheduledThread;
 use crate::system;
 
 /// The first piece of a file contains the header and stays mapped while the thread lives. All
@@ -37,6 +38,7 @@ pub struct Thread {
     pub children: u32,
     pub forks: u32,
     pub steps: [u32; STEPS],
+    pub schedule: ScheduledThread,
 }
 
 const RECORDING: u32 = 0;
@@ -188,7 +190,7 @@ unsafe fn map_next_piece(thread: *mut Thread) -> bool {
         return close(thread, ATTEMPT_LIMIT, 0);
     }
     let piece = process::with_thread_path((*thread).number, |path| {
-        let file = system::File::open_existing(path)?;
+        let file = system::FileHandle::open_existing(path)?;
         file.allocate(offset, size)?;
         file.map(offset, size, true)
     });
@@ -220,7 +222,7 @@ unsafe fn map_first_piece(thread: *mut Thread) -> bool {
         return close(thread, WHOLE, 0);
     }
     let piece = process::with_thread_path((*thread).number, |path| {
-        let file = system::File::create_new(path)?;
+        let file = system::FileHandle::create_new(path)?;
         file.allocate(0, FIRST_PIECE)?;
         file.map(0, FIRST_PIECE, false)
     });
@@ -294,7 +296,7 @@ pub unsafe fn finish() {
             process::return_budget(((*thread).size - used) / 4);
             close(thread, WHOLE, 0);
             process::locked(|| {
-                process::with_thread_path((*thread).number, |path| system::File::open_existing(path)?.truncate(length))
+                process::with_thread_path((*thread).number, |path| system::FileHandle::open_existing(path)?.truncate(length))
             })
             .ok();
         }

@@ -12,7 +12,7 @@ use crate::system::{self, Start};
 use crate::thread;
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Start, *mut c_void) -> c_int;
-type Name = unsafe extern "C" fn(usize, *const c_char) -> c_int;
+type SetName = unsafe extern "C" fn(usize, *const c_char) -> c_int;
 
 static CREATE: AtomicUsize = AtomicUsize::new(0);
 static NAME: AtomicUsize = AtomicUsize::new(0);
@@ -115,7 +115,7 @@ unsafe extern "C" fn apply_start_info(info: *mut c_void) -> StartRoutine {
 }
 
 pub unsafe fn set_name(of: usize, name: *const c_char) -> c_int {
-    let real: Name = transmute(next(&NAME, b"pthread_setname_np\0"));
+    let real: SetName = transmute(next(&NAME, b"pthread_setname_np\0"));
     let done = real(of, name);
     if done == 0 && process::is_on() && of == system::pthread_self() {
         thread::set_name(system::c_bytes(name));

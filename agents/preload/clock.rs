@@ -10,7 +10,7 @@ use crate::system::{Long, Timespec, Timeval};
 
 pub const REALTIME: c_int = 0;
 pub const MONOTONIC: c_int = 1;
-const SECOND: i64 = 1_000_000_000;
+pub const SECOND: i64 = 1_000_000_000;
 /// Later times mean "never" and are passed on unchanged.
 const MAX_SECONDS: i64 = 9_000_000_000;
 

@@ -9,7 +9,7 @@ pub const CLEARED: u8 = b'c';
 pub const OWN_CALLS: u8 = b'o';
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Program<'a> {
+pub enum Reach<'a> {
     /// Loads preloaded libraries.
     Reached,
     /// Does not load them.
@@ -29,37 +29,37 @@ const MACHINE: u16 = 183;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: u16 = 0;
 
-pub fn look(head: &[u8]) -> Program<'_> {
+pub fn look(head: &[u8]) -> Reach<'_> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let mut words = line.split(|byte| *byte == b' ' || *byte == b'\t').filter(|word| !word.is_empty());
-        return words.next().map_or(Program::Unknown, Program::Script);
+        return words.next().map_or(Reach::Unknown, Reach::Script);
     }
     if !head.starts_with(b"\x7fELF") {
-        return Program::Unknown;
+        return Reach::Unknown;
     }
     if head.get(4) != Some(&2) || number(head, 18, 2) != Some(u64::from(MACHINE)) {
-        return Program::Missed(OTHER_MACHINE);
+        return Reach::Missed(OTHER_MACHINE);
     }
     let (Some(start), Some(size), Some(count)) = (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2)) else {
-        return Program::Unknown;
+        return Reach::Unknown;
     };
     for index in 0..count {
         let at = (start + index * size) as usize;
-        let Some(kind) = number(head, at, 4) else { return Program::Unknown };
+        let Some(kind) = number(head, at, 4) else { return Reach::Unknown };
         const INTERPRETER: u64 = 3; // PT_INTERP
         if kind == INTERPRETER {
             let (Some(from), Some(length)) = (number(head, at + 8, 8), number(head, at + 32, 8)) else {
-                return Program::Unknown;
+                return Reach::Unknown;
             };
             let Some(loader) = head.get(from as usize..).and_then(|rest| rest.get(..length as usize)) else {
-                return Program::Unknown;
+                return Reach::Unknown;
             };
             let musl = loader.windows(4).any(|word| word == b"musl");
-            return if musl { Program::Missed(OTHER_LIBRARY) } else { Program::Reached };
+            return if musl { Reach::Missed(OTHER_LIBRARY) } else { Reach::Reached };
         }
     }
-    Program::Missed(STATIC)
+    Reach::Missed(STATIC)
 }
 
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {

@@ -176,7 +176,7 @@ unsafe fn is_local_name(name: *const c_char) -> bool {
     let name = system::c_bytes(name);
     let is_own_name = || {
         let mut buffer = [0; 256];
-        let file = system::File::open(b"/proc/sys/kernel/hostname\0", 0);
+        let file = system::OpenFile::open(b"/proc/sys/kernel/hostname\0", 0);
         file.is_some_and(|file| file.read(&mut buffer).trim_ascii_end() == name)
     };
     name.is_empty()

@@ -3,11 +3,11 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::executable::{CLEARED, HEAD, OWN_CALLS, PRIVILEGED, Program, look};
+use crate::executable::{CLEARED, HEAD, OWN_CALLS, PRIVILEGED, Reach, look};
 use crate::real_functions::interpose;
 use crate::settings::{REPORT, active, page};
 use crate::shared_page::{Page, TEXT};
-use crate::system::{self, File};
+use crate::system::{self, OpenFile};
 
 type Path = *const c_char;
 type StringArray = *const *const c_char;
@@ -20,7 +20,7 @@ pub fn initialize() {
     if is_go() {
         let mut path = [0; 1024];
         // A Go program loads the shim but makes its system calls itself.
-        if let Some(file) = File::open(b"/proc/self/cmdline\0", 0) {
+        if let Some(file) = OpenFile::open(b"/proc/self/cmdline\0", 0) {
             let argv = file.read(&mut path);
             let program = argv.split(|byte| *byte == 0).next().unwrap_or_default();
             report_missed(page, OWN_CALLS, program);
@@ -31,7 +31,7 @@ pub fn initialize() {
 /// Whether the program is written in Go, which an ELF note says.
 fn is_go() -> bool {
     let mut head = [0; HEAD * 2];
-    let Some(file) = File::open(b"/proc/self/exe\0", 0) else { return false };
+    let Some(file) = OpenFile::open(b"/proc/self/exe\0", 0) else { return false };
     // An ELF note: size of the name, size of the rest, kind 4, and the name.
     file.read(&mut head)
         .windows(12)
@@ -95,23 +95,23 @@ unsafe fn examine(page: &Page, path: &[u8], envp: StringArray) {
     }
     with_nul[..path.len()].copy_from_slice(path);
     let mut head = [0; HEAD];
-    let Some(file) = File::open(&with_nul, 0) else { return };
+    let Some(file) = OpenFile::open(&with_nul, 0) else { return };
     let head = file.read(&mut head);
     match look(head) {
-        Program::Missed(reason) => return report_missed(page, reason, path),
-        Program::Script(interpreter) => {
+        Reach::Missed(reason) => return report_missed(page, reason, path),
+        Reach::Script(interpreter) => {
             let mut inner = [0; HEAD];
             let mut with_nul = [0; 1024];
             if interpreter.len() < with_nul.len() {
                 with_nul[..interpreter.len()].copy_from_slice(interpreter);
-                if let Some(file) = File::open(&with_nul, 0)
-                    && let Program::Missed(reason) = look(file.read(&mut inner))
+                if let Some(file) = OpenFile::open(&with_nul, 0)
+                    && let Reach::Missed(reason) = look(file.read(&mut inner))
                 {
                     return report_missed(page, reason, interpreter);
                 }
             }
         }
-        Program::Reached | Program::Unknown => {}
+        Reach::Reached | Reach::Unknown => {}
     }
     const SET_USER: u16 = 0o4000;
     const SET_GROUP: u16 = 0o2000;

@@ -3,15 +3,22 @@
 //! a run of all tests draws. Other processes have streams of their own, derived from the seed, the
 //! command line, and how many processes had the same command line before. A forked process gets
 //! another stream.
+//!
+//! An agent that knows which test begins opens `/dev/unflake-seed/TEST`: from there on the process
+//! and those that it starts draw what the seed and that name decide, whatever was drawn before.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::clock::{REALTIME, SECOND, to_program_time};
 use crate::real_functions::{Call, interpose, next};
 use crate::settings::{RANDOM, RANDOM_SEED, active, page};
 use crate::shared_page::Page;
-use crate::system::{self, File};
+use crate::system::{self, Long, OpenFile};
+
+/// Opening a file below it starts another stream, by the name of the file. It never exists.
+const STREAM_START: &[u8] = b"/dev/unflake-seed/";
 
 static KEY: AtomicU64 = AtomicU64::new(0);
 static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -33,7 +40,7 @@ pub fn initialize() {
     let mut buffer = [0; 4096];
     let program = hash(system::read_link(b"/proc/self/exe\0", &mut buffer));
     let is_first = page().is_none_or(|page| count_starts(page, program) == 0);
-    let stream = match File::open(b"/proc/self/cmdline\0", 0) {
+    let stream = match OpenFile::open(b"/proc/self/cmdline\0", 0) {
         Some(file) if !is_first => {
             let command = hash(file.read(&mut buffer));
             command.wrapping_add(mix(page().map_or(0, |page| count_starts(page, command))))
@@ -58,6 +65,16 @@ extern "C" fn in_child() {
     KEY.store(mix(KEY.load(Relaxed) ^ mix(FORKS.load(Relaxed))), Relaxed);
     COUNTER.store(0, Relaxed);
     FORKS.store(0, Relaxed);
+}
+
+/// Starts the stream of this name.
+fn restart(name: &[u8]) {
+    KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(hash(name)), Relaxed);
+    COUNTER.store(0, Relaxed);
+    FORKS.store(0, Relaxed);
+    if let Some(page) = page() {
+        page.starts.iter().for_each(|slot| slot.store(0, Relaxed));
+    }
 }
 
 /// Counts a start, and returns how many there were before with this hash.
@@ -93,10 +110,17 @@ pub unsafe fn fill(mut into: *mut u8, mut length: usize) {
 
 /// Stands in for the random devices: a file that ends after 256 KiB.
 unsafe fn random_device(path: *const c_char, flags: c_int) -> Option<c_int> {
-    if active() & RANDOM == 0 || path.is_null() || !matches!(system::c_bytes(path), b"/dev/urandom" | b"/dev/random") {
+    if active() & RANDOM == 0 || path.is_null() {
         return None;
     }
-    let file = File::create_in_memory(flags & 0o2000000 != 0)?;
+    match system::c_bytes(path) {
+        b"/dev/urandom" | b"/dev/random" => {}
+        path => {
+            restart(path.strip_prefix(STREAM_START)?);
+            return None; // There is no such file.
+        }
+    }
+    let file = OpenFile::create_in_memory(flags & 0o2000000 != 0)?;
     let mut chunk = [0; 4096];
     for _ in 0..64 {
         fill(chunk.as_mut_ptr(), chunk.len());
@@ -111,9 +135,28 @@ unsafe fn random_stream(path: *const c_char, mode: *const c_char) -> Option<*mut
     Some(open(random_device(path, 0)?, mode))
 }
 
+/// A seed that replaces one taken from the clock or the process id. Others are the program's own.
+fn generator_seed(given: u64) -> Option<u64> {
+    const MARGIN: u32 = 5;
+    if active() & RANDOM == 0 {
+        return None;
+    }
+    let (now, pid) = (to_program_time(REALTIME, system::clock(REALTIME)) / SECOND, u64::from(system::process_id()));
+    let is_time = |value: u64| (value as u32).abs_diff(now as u32) <= MARGIN;
+    let is_drawn = given == pid || is_time(given) || is_time(given ^ pid) || is_time(given.wrapping_sub(pid));
+    is_drawn.then(next_random)
+}
+
 type Path = *const c_char;
 
 interpose! {
+    fn srand(seed: c_uint) -> (), or () => |real| real(generator_seed(seed.into()).map_or(seed, |drawn| drawn as c_uint));
+    fn srandom(seed: c_uint) -> (), or () => |real| real(generator_seed(seed.into()).map_or(seed, |drawn| drawn as c_uint));
+    fn srand48(seed: Long) -> (), or () => |real| real(generator_seed(seed as u64).map_or(seed, |drawn| drawn as u32 as Long));
+    // `std::random_device` of libstdc++, which asks the processor.
+    fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint, or 0 => |real| {
+        if active() & RANDOM == 0 { real(device) } else { next_random() as c_uint }
+    };
     fn getrandom(into: *mut u8, length: usize, flags: c_uint) -> isize, or -1 => |real| {
         if active() & RANDOM == 0 {
             return real(into, length, flags);

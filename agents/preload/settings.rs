@@ -4,8 +4,8 @@
 use core::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::shared_page::{Page, VERSION};
-use crate::system::File;
-use crate::{program_starts, random_seed, real_functions, system, waits};
+use crate::system::OpenFile;
+use crate::{address_layout, program_starts, random_seed, real_functions, system, waits};
 
 pub const READY: u32 = 1 << 31;
 const BUSY: u32 = 1 << 30;
@@ -116,6 +116,7 @@ fn parse(text: &[u8]) -> u32 {
                 RANDOM_SEED.store(next() as u64, Relaxed);
                 active |= RANDOM;
             }
+            b"addresses" => address_layout::initialize(next() as u64),
             b"cores" => {
                 REPORTED_CPUS.store(next(), Relaxed);
                 active |= CPU_COUNT;
@@ -153,7 +154,7 @@ fn parse(text: &[u8]) -> u32 {
 fn map_page(path: &[u8]) -> Option<*mut Page> {
     let mut with_nul = [0; 256];
     with_nul.get_mut(..path.len())?.copy_from_slice(path);
-    let page: *mut Page = File::open(&with_nul, 2)?.map(size_of::<Page>())?.cast();
+    let page: *mut Page = OpenFile::open(&with_nul, 2)?.map(size_of::<Page>())?.cast();
     // SAFETY: just mapped; unflake has made the file large enough.
     (unsafe { (*page).version.load(Relaxed) } == VERSION).then_some(page)
 }

@@ -9,6 +9,7 @@
 #![allow(unsafe_op_in_unsafe_fn)] // Every function here has the contract of a C function.
 #![allow(clippy::missing_safety_doc)] // Programs call each of these as the libc function of the same name.
 
+mod address_layout;
 mod clock;
 mod cpu_count;
 mod delays;

@@ -11,7 +11,7 @@ use crate::system;
 
 static APPLIED: AtomicBool = AtomicBool::new(false);
 
-type Object = *mut c_void;
+type PythonObject = *mut c_void;
 
 /// A function of the Python interpreter. None: this program has none, or another version.
 unsafe fn python_function<F: Copy>(name: &CStr) -> Option<F> {
@@ -35,10 +35,10 @@ unsafe fn holds_gil() -> bool {
 
 /// `sys.setswitchinterval(…)`. None: it could not be called.
 unsafe fn set_switch_interval(seconds: c_double) -> Option<()> {
-    let attribute: unsafe extern "C" fn(*const c_char) -> Object = python_function(c"PySys_GetObject")?;
-    let from_double: unsafe extern "C" fn(c_double) -> Object = python_function(c"PyFloat_FromDouble")?;
-    let call: unsafe extern "C" fn(Object, ...) -> Object = python_function(c"PyObject_CallFunctionObjArgs")?;
-    let drop: unsafe extern "C" fn(Object) = python_function(c"Py_DecRef")?;
+    let attribute: unsafe extern "C" fn(*const c_char) -> PythonObject = python_function(c"PySys_GetObject")?;
+    let from_double: unsafe extern "C" fn(c_double) -> PythonObject = python_function(c"PyFloat_FromDouble")?;
+    let call: unsafe extern "C" fn(PythonObject, ...) -> PythonObject = python_function(c"PyObject_CallFunctionObjArgs")?;
+    let drop: unsafe extern "C" fn(PythonObject) = python_function(c"Py_DecRef")?;
     let clear: unsafe extern "C" fn() = python_function(c"PyErr_Clear")?;
     // A borrowed reference.
     let function = attribute(c"setswitchinterval".as_ptr());

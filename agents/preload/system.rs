@@ -11,6 +11,7 @@ pub mod numbers {
     pub const LSEEK: i64 = 8;
     pub const MMAP: i64 = 9;
     pub const NANOSLEEP: i64 = 35;
+    pub const GETPID: i64 = 39;
     pub const GETSOCKOPT: i64 = 55;
     pub const GETTIMEOFDAY: i64 = 96;
     pub const GETUID: i64 = 102;
@@ -36,6 +37,7 @@ pub mod numbers {
     pub const CLOCK_GETTIME: i64 = 113;
     pub const CLOCK_NANOSLEEP: i64 = 115;
     pub const GETTIMEOFDAY: i64 = 169;
+    pub const GETPID: i64 = 172;
     pub const GETUID: i64 = 174;
     pub const GETSOCKOPT: i64 = 209;
     pub const MMAP: i64 = 222;
@@ -57,6 +59,7 @@ unsafe extern "C" {
     pub fn malloc(size: usize) -> *mut c_void;
     pub fn realloc(what: *mut c_void, size: usize) -> *mut c_void;
     pub fn free(what: *mut c_void);
+    fn sbrk(bytes: isize) -> *mut c_void;
 }
 
 #[derive(Clone, Copy, Default)]
@@ -134,14 +137,14 @@ pub unsafe fn c_bytes<'a>(start: *const c_char) -> &'a [u8] {
 const AT_FDCWD: usize = -100isize as usize;
 const CLOEXEC: usize = 0o2000000;
 
-pub struct File(i64);
+pub struct OpenFile(i64);
 
-impl File {
+impl OpenFile {
     /// `path` is NUL-terminated. `flags`: 0 to read, 2 to read and write.
-    pub fn open(path: &[u8], flags: usize) -> Option<File> {
+    pub fn open(path: &[u8], flags: usize) -> Option<OpenFile> {
         // SAFETY: the path is NUL-terminated.
         let file = unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, flags | CLOEXEC, 0, 0, 0]) };
-        (file >= 0).then_some(File(file))
+        (file >= 0).then_some(OpenFile(file))
     }
 
     pub fn read<'a>(&self, into: &'a mut [u8]) -> &'a [u8] {
@@ -151,11 +154,11 @@ impl File {
     }
 
     /// An empty file in memory.
-    pub fn create_in_memory(close_on_exec: bool) -> Option<File> {
+    pub fn create_in_memory(close_on_exec: bool) -> Option<OpenFile> {
         let flags = usize::from(close_on_exec);
         // SAFETY: the name is NUL-terminated.
         let file = unsafe { call(MEMFD_CREATE, [c"random".as_ptr() as usize, flags, 0, 0, 0, 0]) };
-        (file >= 0).then_some(File(file))
+        (file >= 0).then_some(OpenFile(file))
     }
 
     pub fn write(&self, bytes: &[u8]) -> bool {
@@ -183,11 +186,24 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         // SAFETY: this value owns the descriptor.
         unsafe { call(CLOSE, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
+}
+
+/// Moves the end of the data segment, where the heap begins.
+pub fn move_heap(bytes: usize) {
+    // SAFETY: the memory is not used.
+    unsafe { sbrk(bytes as isize) };
+}
+
+/// Keeps a range of addresses free. Mappings are made below earlier ones.
+pub fn reserve_addresses(size: usize) {
+    const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
+    // SAFETY: creates a new mapping, which no code can access.
+    unsafe { call(MMAP, [0, size, 0, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
 }
 
 /// Where a link leads; empty if it cannot be read. `path` is NUL-terminated.
@@ -204,6 +220,11 @@ pub fn mode_and_owner(path: &[u8]) -> Option<(u16, u32)> {
     // SAFETY: the path is NUL-terminated; statx writes 256 bytes.
     let result = unsafe { call(STATX, [AT_FDCWD, path.as_ptr() as usize, 0, 0x7ff, found.as_mut_ptr() as usize, 0]) };
     (result == 0).then_some((found[7] as u16, found[5])) // stx_mode is at 28, stx_uid at 20
+}
+
+pub fn process_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(GETPID, [0; 6]) as u32 }
 }
 
 pub fn user_id() -> u32 {

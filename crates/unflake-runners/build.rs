@@ -17,7 +17,10 @@ fn main() {
     } else {
         fs::write(&hand_over, "").unwrap(); // unflake itself takes its place.
     }
-    let agent = Path::new(&var("CARGO_MANIFEST_DIR").unwrap()).join("../../agents/pytest");
+    let agents = Path::new(&var("CARGO_MANIFEST_DIR").unwrap()).join("../../agents");
+    let java = ["agent", "maven"].iter().flat_map(|part| sources(&agents.join("jvm"), part, "java"));
+    pack(&java.collect::<Vec<_>>(), "jvm_agent.rs");
+    let agent = agents.join("pytest");
     let mut files = sources(&agent, "unflake_agent", "py");
     files.extend(sources(&agent, "unflake_tox", "py"));
     for name in ["METADATA", "entry_points.txt"].map(|name| format!("unflake_tox.dist-info/{name}")) {
@@ -49,7 +52,10 @@ fn sources(agent: &Path, package: &str, extension: &str) -> Vec<(String, PathBuf
 /// Writes an expression with the name and the content of every file.
 fn pack(files: &[(String, PathBuf)], name: &str) {
     let entry = |(name, path): &(String, PathBuf)| {
-        println!("cargo::rerun-if-changed={}", path.display());
+        // What this script made itself is always newer than its last run.
+        if !path.starts_with(out_dir()) {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
         format!("    ({name:?}, include_bytes!({path:?})),\n")
     };
     let entries: String = files.iter().map(entry).collect();

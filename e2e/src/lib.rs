@@ -5,6 +5,7 @@ mod built_specimen;
 mod mount;
 mod postgres;
 mod printed_command;
+mod restricted;
 mod run_output;
 mod running_process;
 mod sample_projects;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 pub use built_specimen::built;
 pub use mount::Mount;
-pub use postgres::{Server, server};
+pub use postgres::{PostgresServer, server};
 pub use printed_command::{Pasted, PrintedCommand};
 pub use run_output::RunOutput;
 pub use running_process::RunningProcess;
@@ -45,7 +46,16 @@ pub fn unflake() -> &'static Path {
         let profile = test_binary.ancestors().nth(2).expect("tests are below the target directory");
         let target = profile.parent().expect("profiles are below the target directory");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "unflake", "--target-dir"]).arg(target).current_dir(repository());
+        if cfg!(clippy) {
+            // Compiled as the tests are, or cargo compiles every crate a second time.
+            let wrapper = Path::new(env!("CARGO")).with_file_name("clippy-driver");
+            cargo.arg("--config").arg(format!("build.rustc-workspace-wrapper='{}'", wrapper.display()));
+            cargo.env("CLIPPY_ARGS", option_env!("CLIPPY_ARGS").unwrap_or_default());
+        }
+        // The features of dependencies follow from what is selected, dev-dependencies included: a
+        // test and the whole workspace select what `./test` has built already.
+        cargo.args(["build", "--quiet", "--workspace", "--bin", "unflake", "--test", "tidy", "--target-dir"]);
+        cargo.arg(target).current_dir(repository());
         if profile.ends_with("release") {
             cargo.arg("--release");
         }

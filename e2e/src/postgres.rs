@@ -37,23 +37,23 @@ wait $server
 rm -rf "$dir"
 "#;
 
-pub struct Server {
+pub struct PostgresServer {
     dir: PathBuf,
     bin: PathBuf,
     port: u16,
-    /// Holds the standard input of the guard open.
+    /// Keeps the standard input of the guard open.
     #[allow(dead_code)]
     guard: Child,
 }
 
 /// The server of this process, started on first use. Without PostgreSQL the test fails instead of
 /// being skipped.
-pub fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(Server::start)
+pub fn server() -> &'static PostgresServer {
+    static SERVER: OnceLock<PostgresServer> = OnceLock::new();
+    SERVER.get_or_init(PostgresServer::start)
 }
 
-impl Server {
+impl PostgresServer {
     /// The address of a new, empty history.
     pub fn address(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);

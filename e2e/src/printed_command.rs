@@ -52,7 +52,7 @@ impl PrintedCommand {
         let expect =
             |is_so: bool, output: Output| if is_so { Pasted::Shown } else { Pasted::Wrong(output.to_string()) };
         match self.shows.as_str() {
-            "fails" => {
+            "fails" | "always-fails" => {
                 let output = run();
                 expect(output.shows_failure_of(&self.test), output)
             }

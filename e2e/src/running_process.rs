@@ -65,7 +65,7 @@ impl<'a> RunningProcess<'a> {
 
     /// Waits for its exit while another unflake process may still run in the same sandbox, so that
     /// leftovers are unknown.
-    pub fn finish_beside_others(self) -> RunOutput {
+    pub fn finish_in_parallel(self) -> RunOutput {
         self.wait(false)
     }
 
@@ -119,7 +119,7 @@ fn assert_nothing_left(root: &Path) {
     }
 }
 
-/// Processes that have the sandbox as working directory or in their environment, which holds for
+/// Processes that have the sandbox as working directory or in their environment, which is true for
 /// everything that is started in it.
 fn processes_in(root: &Path) -> Vec<String> {
     let needle = root.as_os_str().as_encoded_bytes();

@@ -12,7 +12,7 @@ use crate::{RunOutput, RunningProcess, cache, python, repository, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
-/// A project in a temporary directory, with `HOME` and `TMPDIR` beside it. Nothing of the user's
+/// A project in a temporary directory, with its own `HOME` and `TMPDIR`. Nothing of the user's
 /// environment is visible in it.
 pub struct Sandbox {
     root: TempDir,
@@ -93,7 +93,8 @@ impl Sandbox {
         self.root.path().join("report.json")
     }
 
-    /// Runs `unflake run OPTIONS -- COMMAND`, both split at spaces.
+    /// Runs `unflake run OPTIONS -- COMMAND`, both split at spaces. Failures repeat in one new
+    /// process only, unless the options say otherwise: each is a start of the runner.
     pub fn run(&self, options: &str, command: &str) -> RunOutput {
         self.run_invocation(options, command).finish()
     }
@@ -101,7 +102,11 @@ impl Sandbox {
     /// The same, not started yet.
     pub fn run_invocation(&self, options: &str, command: &str) -> Invocation<'_> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let invocation = self.unflake(["run"]).json().args(words(options));
+        let mut invocation = self.unflake(["run"]).json();
+        if !options.contains("--new-processes") {
+            invocation = invocation.args(["--new-processes", "1"]);
+        }
+        let invocation = invocation.args(words(options));
         if command.is_empty() { invocation } else { invocation.arg("--").args(words(command)) }
     }
 

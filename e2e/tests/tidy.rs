@@ -101,6 +101,9 @@ const ABSENT: [(&str, &[&str]); 3] = [
     ("unflake-report", &["std::fs", "std::process", "std::env", "std::net", "Instant", "SystemTime", "println!"]),
 ];
 
+/// Types with an implementation for Linux and one for other systems.
+const PLATFORM_TWINS: [&str; 5] = ["FsWatcher", "OpenWorld", "PrivatePlan", "PrivateRequest", "SpawnSpec"];
+
 /// Variables that only a test hands to its own child.
 const OF_ONE_TEST: &str = "UNFLAKE_STORE_TEST_";
 /// A misspelt variable that tests set on purpose.
@@ -231,6 +234,36 @@ fn is_test(name: &str) -> bool {
     ["/tests/", "/benches/", "/examples/"].iter().any(|folder| name.contains(folder))
         || name.ends_with("tests.rs")
         || name.ends_with("/build.rs")
+}
+
+#[test]
+fn every_module_begins_with_what_it_is() {
+    for (name, text) in sources(&["crates", "agents", "e2e", "fuzz", "bench"], &["rs", "py"]) {
+        let is_sample = ["/samples/", "/sample/"].iter().any(|folder| name.contains(folder));
+        let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with("#!")).unwrap_or_default();
+        let is_described = if name.ends_with(".rs") { first.starts_with("//!") } else { first.starts_with("\"\"\"") };
+        assert!(is_sample || is_described, "{name} begins with {first:?}");
+    }
+}
+
+#[test]
+fn a_type_name_means_one_thing() {
+    let definition = Regex::new(
+        r"(?m)^(?: *(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|union|trait)|(?:pub(?:\([^)]*\))? )?type) ([A-Z]\w*)(.*)$",
+    )
+    .unwrap();
+    let mut defined: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (file, text) in sources(&["crates", "agents", "e2e", "fuzz"], &["rs"]) {
+        for found in definition.captures_iter(&text) {
+            defined.entry(found[1].to_owned()).or_default().push((found[2].to_owned(), file.clone()));
+        }
+    }
+    assert!(defined.len() > 1000 && PLATFORM_TWINS.iter().all(|name| defined[*name].len() == 2), "{}", defined.len());
+    defined.retain(|name, places| {
+        let is_same_alias = places.iter().all(|(text, _)| text.starts_with(" = ") && *text == places[0].0);
+        places.len() > 1 && !is_same_alias && !PLATFORM_TWINS.contains(&name.as_str())
+    });
+    assert!(defined.is_empty(), "names with several meanings: {defined:#?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Code objects by address. Whoever adds one keeps it alive, so that its address stays unique.
+//! Code objects by address. The caller that adds one keeps it alive, so that its address stays unique.
 
 use crate::python::Ref;
 

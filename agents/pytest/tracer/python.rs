@@ -9,7 +9,7 @@ pub type Ref = *mut Object;
 
 /// `PyMethodDef`
 #[repr(C)]
-pub struct Method {
+pub struct MethodDef {
     pub name: *const c_char,
     pub call: unsafe extern "C" fn(Ref, *const Ref, isize) -> Ref,
     pub flags: c_int,
@@ -62,7 +62,7 @@ functions! {
     tuple_item: PyTuple_GetItem unsafe extern "C" fn(Ref, isize) -> Ref;
     error: PyErr_Occurred unsafe extern "C" fn() -> Ref;
     clear_error: PyErr_Clear unsafe extern "C" fn();
-    new_function: PyCFunction_NewEx unsafe extern "C" fn(*const Method, Ref, Ref) -> Ref;
+    new_function: PyCFunction_NewEx unsafe extern "C" fn(*const MethodDef, Ref, Ref) -> Ref;
     set_trace: PyEval_SetTrace unsafe extern "C" fn(Option<Trace>, Ref);
     frame_code: PyFrame_GetCode unsafe extern "C" fn(Ref) -> Ref;
     frame_line: PyFrame_GetLineNumber unsafe extern "C" fn(Ref) -> c_int;

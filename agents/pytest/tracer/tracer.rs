@@ -17,7 +17,7 @@ use core::ffi::c_int;
 use core::ptr::{null, null_mut};
 
 use codes::{Code, Codes};
-use python::{FASTCALL, LINE, Method, Python, Ref};
+use python::{FASTCALL, LINE, MethodDef, Python, Ref};
 use streams::Cursor;
 
 /// Functions and objects of the agent, in the order of `Callbacks` in `trace/native.py`.
@@ -41,6 +41,8 @@ pub struct Callbacks {
     grow: Ref,
     /// What `sys.gettrace` returns.
     tracer: Ref,
+    /// None, or (code, line), called before each line.
+    line: Ref,
 }
 
 pub(crate) struct Tracer {
@@ -100,7 +102,7 @@ pub unsafe extern "C" fn unflake_end() {
 /// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_callback() -> Ref {
-    let method = Box::new(Method { name: c"line".as_ptr(), call: monitored, flags: FASTCALL, doc: null() });
+    let method = Box::new(MethodDef { name: c"line".as_ptr(), call: monitored, flags: FASTCALL, doc: null() });
     ((*TRACER).python.new_function)(Box::into_raw(method), null_mut(), null_mut())
 }
 
@@ -204,11 +206,23 @@ impl Tracer {
         }
         (*cursor).next.write_volatile(place);
         (*cursor).next = (*cursor).next.add(1);
-        Some(())
+        if self.callbacks.line == self.callbacks.none { Some(()) } else { self.pass_on(code, line) }
     }
 
     fn is_over(&self, epoch: u32) -> bool {
         !self.is_on.get() || self.epoch.get() != epoch
+    }
+
+    #[inline(never)]
+    unsafe fn pass_on(&self, code: Ref, line: usize) -> Option<()> {
+        let number = (self.python.from_long)(line as _);
+        let answer = (self.python.call)(self.callbacks.line, code, number, null_mut::<u8>());
+        (self.python.decref)(number);
+        if answer.is_null() {
+            return None;
+        }
+        (self.python.decref)(answer);
+        Some(())
     }
 
     #[cold]

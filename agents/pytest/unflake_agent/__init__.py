@@ -10,7 +10,8 @@ PYTEST_PLUGINS; it restores both variables at once. Without UNFLAKE_SOCKET it do
 - `trace` records the order in which lines run, with the values of variables.
 - `layers` records what an attempt looks like: lines, values, output, pages in a browser.
 - `assertions` records what assertions evaluate to, and filters failing ones.
-- `common` holds what several of them share: paths, names, texts of values.
+- `schedule` delays threads and tasks at chosen lines.
+- `common` has what several of them share: paths, names, texts of values.
 
 PYTEST_DONT_REWRITE
 """
@@ -88,6 +89,21 @@ def load(name):
 def pytest_addoption(parser, pluginmanager):
     # pytest calls this hook as soon as it registers the module. The agent is an object because
     # libraries such as freezegun replace attributes of modules.
-    if _settings:
+    if "process" in _settings:
+        pluginmanager.register(load("core.xdist_worker").XdistWorker(_settings), "unflake")
+    elif _settings:
         agent = load("core.plugin").Agent(_settings)
         pluginmanager.register(agent, "unflake")
+        random_state = load("core.random_state")
+        seed = random_state.seed_of(_settings.get("under", ""))
+        if seed is not None:
+            pluginmanager.register(random_state.SeedPlugin(seed, agent.randomness), "unflake-seeds")
+        if "under" in _settings:
+            schedule = load("schedule.plugin")
+            if schedule.has_schedule(_settings["under"]):
+                plugin = schedule.SchedulePlugin(_settings["under"])
+                agent.follow(plugin)
+                pluginmanager.register(plugin, "unflake-schedule")
+        if "forced_value" in _settings:
+            forced_value = load("core.forced_value").ForcedValue(_settings["forced_value"])
+            pluginmanager.register(forced_value, "unflake-forced-value")

@@ -34,21 +34,21 @@ impl AllowedFailures {
 impl Engine {
     /// Every assertion of the project, once its tests have been listed. The error is for the user.
     pub fn sites(&mut self, sink: EventSink<'_>) -> Result<Vec<AssertionSite>, String> {
-        let unsupported = "this runner does not tell what assertions there are";
+        let unsupported = "this runner does not list assertions";
         let id = self.suite.live().or(self.fork_server.id()).ok_or(unsupported)?;
         let environment = self.environments.get_mut(id).ok_or(unsupported)?;
-        environment.order(&Order::Sites).map_err(|error| format!("the runner does not listen: {error}"))?;
+        environment.order(&Order::Sites).map_err(|error| format!("the runner takes no orders: {error}"))?;
         let since = Instant::now();
         while self.assertions.listed.is_none() {
             let is_gone = self.environments.get(id).is_none();
             if since.elapsed() > LISTING_TIMEOUT || self.stop.reason().is_some() || is_gone {
-                return Err("the runner did not tell what assertions there are".to_owned());
+                return Err("the runner did not list its assertions".to_owned());
             }
             self.turn(sink);
         }
         let listed = self.assertions.listed.take();
         let path = listed.filter(|path| !path.as_os_str().is_empty()).ok_or(unsupported)?;
-        let sites = read(&path).map_err(|error| format!("what assertions there are cannot be read: {error}"));
+        let sites = read(&path).map_err(|error| format!("the list of assertions cannot be read: {error}"));
         let _ = fs::remove_file(path);
         sites
     }

@@ -67,7 +67,7 @@ struct StartedProgram {
 /// Reads the file. If it cannot be read, everything is unknown.
 pub(crate) fn read(path: &Path) -> Dependencies {
     parse(fs::read(path)).unwrap_or_else(|why| Dependencies {
-        unknown: vec![format!("what it depended on could not be read: {why}")],
+        unknown: vec![format!("its dependencies could not be read: {why}")],
         ..Dependencies::default()
     })
 }
@@ -76,7 +76,7 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
     let bytes = bytes.map_err(|error| error.to_string())?;
     let file: DependencyFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     if file.format != FORMAT {
-        return Err(format!("it is of format {}, and this unflake reads {FORMAT}", file.format));
+        return Err(format!("it is of format {}, this unflake reads {FORMAT}", file.format));
     }
     let executed = match file.executed {
         ExecutedFiles::Files(files) => files.into_iter().map(|path| (path, None)).collect(),

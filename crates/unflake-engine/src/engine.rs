@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info};
 use unflake_model::{Death, Event, Granularity, Problem, ProblemKind, Session};
 use unflake_protocol::Order;
+use unflake_worlds::SpawnSpec;
 
 use crate::assertions::AllowedFailures;
 use crate::environment::set::Environments;
@@ -86,8 +87,10 @@ impl Engine {
         let run_dir = RunDir::new().map_err(StartError::in_operation("make a temporary directory"))?;
         let (sender, inputs) =
             input::listen(&run_dir.path().join(SOCKET)).map_err(StartError::in_operation("open a socket"))?;
+        let stop = StopControl::new(launch.began, launch.time);
+        let starter = RunnerStarter::new(launch, run_dir, sender)?;
         Ok(Self {
-            starter: RunnerStarter::new(launch, run_dir, sender)?,
+            starter,
             inputs,
             environments: Environments::default(),
             fork_server: ForkServer::default(),
@@ -97,7 +100,7 @@ impl Engine {
             files: FileIsolation::default(),
             assertions: AllowedFailures::default(),
             worlds: Worlds::default(),
-            stop: StopControl::default(),
+            stop,
             supervision: Supervision::default(),
             load: MachineLoad::default(),
             events: Vec::new(),
@@ -151,7 +154,7 @@ impl Engine {
 
     /// The same for the tests in some files.
     pub(crate) fn list_only(&mut self, only: Option<Vec<String>>, sink: EventSink<'_>) -> bool {
-        let id = match self.start_runner(Role::Suite, only, self.launch().depends) {
+        let id = match self.start_runner(Role::Suite, only, self.launch().depends, false, None) {
             Ok(id) => id,
             Err(error) => {
                 self.report_start_failure(&error.to_string(), "");
@@ -163,7 +166,8 @@ impl Engine {
         let listing = loop {
             match self.suite.live().and_then(|id| self.environments.get(id)) {
                 Some(environment) if environment.phase == EnvironmentPhase::Starting => {}
-                Some(environment) if environment.phase == EnvironmentPhase::Ready => {
+                // Its last messages may arrive after it was killed at the end of the budget.
+                Some(environment) if environment.phase == EnvironmentPhase::Ready && !self.stop.is_exhausted() => {
                     break environment.listing.clone();
                 }
                 _ => {
@@ -177,7 +181,7 @@ impl Engine {
             self.fork_server.adopt(self.suite.live());
             self.suite.set_live(None);
         }
-        self.events.push(self.suite.listed(listing));
+        self.events.push(self.suite.listed(listing, self.stop.elapsed().as_secs_f64()));
         self.emit(sink);
         true
     }
@@ -188,7 +192,9 @@ impl Engine {
             self.wait_for_forks(sink);
         }
         let (began, count) = (Instant::now(), sessions.len());
-        self.stop.start_budget(self.launch().time);
+        if sessions.iter().any(|session| session.private) {
+            self.note_shared_parts();
+        }
         let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
         elsewhere.into_iter().for_each(|session| self.worlds.add(session));
         let stateful = !self.is_isolated();
@@ -257,7 +263,7 @@ impl Engine {
             environment.phase = EnvironmentPhase::Ready;
             environment.kill();
             if environment.role == Role::Suite && reports {
-                let text = "the runner did not end after its last test within the time limit, and was ended".to_owned();
+                let text = "the runner did not exit in time after its last test and was killed".to_owned();
                 self.events.push(Event::Problem(Problem { kind: ProblemKind::Internal, place: None, text }));
             }
         }
@@ -269,9 +275,11 @@ impl Engine {
         role: Role,
         only: Option<Vec<String>>,
         depends: Option<Granularity>,
+        private: bool,
+        world: Option<SpawnSpec>,
     ) -> std::io::Result<u32> {
         let id = self.environments.new_id();
-        let runner = self.starter.start(id, role, only, depends)?;
+        let runner = self.starter.start(id, role, only, depends, private, world)?;
         if role == Role::Suite {
             self.suite.output = runner.output.clone();
         }
@@ -291,7 +299,7 @@ impl Engine {
         self.events.push(self.suite.problem(problem));
     }
 
-    /// Passes pending events to the sink, except those that file isolation holds back.
+    /// Passes pending events to the sink, except those that file isolation delays.
     pub(crate) fn emit(&mut self, sink: EventSink<'_>) {
         self.files.hold_back(&mut self.events);
         sink(&self.events);

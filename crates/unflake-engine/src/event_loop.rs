@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tracing::{debug, trace};
-use unflake_model::{Attempt, Death, EnvironmentId, Event, Isolation, Outcome, Problem, ProblemKind, Timestamp};
+use unflake_model::{
+    Attempt, Death, EnvironmentId, Event, Isolation, Outcome, Placement, Problem, ProblemKind, Timestamp,
+};
 use unflake_protocol::{AgentMessage, AttemptResult, Hello, Order, StopCause, VERSION, to_line};
 
 use crate::dependencies;
@@ -55,6 +57,8 @@ impl Engine {
                 let Some(environment) = self.environments.get_mut(id) else { return };
                 if environment.is_current(connection) {
                     self.handle_current(input);
+                } else if environment.workers.has(connection) {
+                    self.handle_worker(id, connection, input);
                 } else if environment.is_deferred(connection) {
                     environment.defer(input);
                 }
@@ -66,7 +70,7 @@ impl Engine {
     }
 
     /// An input from the connection of an environment that is current.
-    fn handle_current(&mut self, input: EngineInput) {
+    pub(crate) fn handle_current(&mut self, input: EngineInput) {
         match input {
             EngineInput::Message { environment, message, .. } => self.on_message(environment, message),
             EngineInput::BadLine { environment, error, .. } => {
@@ -139,13 +143,16 @@ impl Engine {
         let Some(environment) = self.environments.get_mut(hello.environment) else { return };
         if hello.protocol != VERSION {
             let theirs = hello.protocol;
-            let text = format!("the agent speaks version {theirs} of the protocol and this unflake version {VERSION}");
+            let text = format!("the agent has version {theirs} of the protocol, this unflake version {VERSION}");
             environment.kill();
             return self.report_problem(Problem { kind: ProblemKind::Protocol, place: None, text });
         }
+        if let Some(number) = hello.process {
+            return self.on_worker_connected(&hello, number, connection, stream);
+        }
         if environment.pid.is_some_and(|pid| pid != hello.pid) && environment.parent.is_none() {
             let _ = std::io::Write::write_all(&mut stream, &to_line(&Order::End { failed: None }));
-            let text = "the command starts a runner more than once; unflake looks at one at a time".to_owned();
+            let text = "the command starts a runner more than once; unflake supports one at a time".to_owned();
             return self.report_problem(Problem { kind: ProblemKind::Usage, place: None, text });
         }
         if environment.connection.is_some() || hello.connection > environment.connections {
@@ -170,7 +177,7 @@ impl Engine {
         }
     }
 
-    fn on_message(&mut self, id: u32, message: AgentMessage) {
+    pub(crate) fn on_message(&mut self, id: u32, message: AgentMessage) {
         trace!(environment = id, ?message, "message");
         match message {
             AgentMessage::Hello(_) | AgentMessage::Filtering => {}
@@ -182,7 +189,7 @@ impl Engine {
             AgentMessage::Problem { kind, place, text } => self.on_problem(id, Problem { kind, place, text }),
             AgentMessage::Listed { tests } => {
                 if let Some(environment) = self.environments.get_mut(id) {
-                    environment.listed.extend(tests.into_iter().map(|listed| listed.test));
+                    environment.listed.extend(tests);
                 }
             }
             AgentMessage::Ready { tests: announced, deselected, unforkable, isolated } => {
@@ -199,6 +206,7 @@ impl Engine {
                     debug!(environment = id, tests = tests.len(), isolated, unforkable, "tests listed");
                     let listing = environment.listing.with_tests(tests, deselected, unforkable, isolated);
                     environment.listing = Rc::new(listing);
+                    environment.listing_time = environment.requested_at.elapsed();
                     environment.phase = EnvironmentPhase::Ready;
                 }
                 self.send_allowed_assertions(id);
@@ -216,7 +224,14 @@ impl Engine {
                     self.sessions[at].work.runner_stopped(why);
                 }
             }
-            AgentMessage::Idle => self.on_idle(id),
+            AgentMessage::Idle => match self.environments.get_mut(id) {
+                Some(environment) if environment.workers.are_used() => {
+                    environment.workers.is_runner_idle = true;
+                    self.check_workers(id, Instant::now());
+                }
+                _ => self.on_idle(id),
+            },
+            AgentMessage::Exited { process, death } => self.on_worker_died(id, process, death),
             AgentMessage::Forked { environment, pid } => {
                 if let Some(child) = self.environments.get_mut(environment) {
                     child.pid = Some(pid);
@@ -290,7 +305,7 @@ impl Engine {
         let Some(at) = self.sessions.in_environment(id) else { return };
         let Some(test) = self.environments.get(id).and_then(|one| one.listing.test(result.n)) else { return };
         let Some(attempt) = self.sessions[at].work.attempt_ended(test) else { return };
-        let result = if attempt.overdue.is_some() { self.timed_out(id, result) } else { result };
+        let result = if attempt.overdue.is_some() { self.timed_out(id, attempt.process, result) } else { result };
         // An interrupt or the end of the budget may have made the test fail.
         if self.stop.reason().is_some() {
             return self.sessions[at].work.discard(attempt);
@@ -299,22 +314,27 @@ impl Engine {
     }
 
     /// Past its limit an attempt cannot pass: the request for its stacks may have woken it.
-    fn timed_out(&self, id: u32, result: AttemptResult) -> AttemptResult {
+    fn timed_out(&self, id: u32, process: Option<TestProcess>, result: AttemptResult) -> AttemptResult {
         let launch = self.starter.launch();
-        let stacks = read_stacks(self.starter.run_dir(), id, launch.output_limit);
+        let stacks = self.environments.get(id).map(|one| one.stack_file(process)).unwrap_or_default();
+        let stacks = read_stacks(self.starter.run_dir(), &stacks, launch.output_limit);
         let failure = Some(timeout_failure(launch.timeout.unwrap_or_default(), stacks));
         AttemptResult { outcome: Outcome::TimedOut, failure, ..result }
     }
 
     pub(crate) fn attempt_ended(&mut self, at: usize, id: u32, attempt: RunningAttempt, result: AttemptResult) {
         let Some(environment) = self.environments.get_mut(id) else { return };
-        let session = &self.sessions[at].work.session;
         let (id, origin, position) = match attempt.process {
             Some(process) if process.in_process => (process.id, Isolation::InProcess, process.position),
             Some(process) => (process.id, Isolation::Process, process.position),
             None => (id, environment.origin(), environment.attempts),
         };
+        environment.attempts += 1;
         let environment_id = EnvironmentId(id);
+        let is_live = self.sessions[at].work.session.place == Placement::Live && attempt.process.is_none();
+        let (world, entered) = self.world_of(at, is_live, origin);
+        self.events.extend(entered);
+        let session = &self.sessions[at].work.session;
         if let Some(directory) = result.trace {
             let (test, directory) = (attempt.test.clone(), directory.into());
             self.events.push(Event::TraceRecorded { test, environment: environment_id, directory });
@@ -333,6 +353,7 @@ impl Engine {
             purpose: session.purpose,
             environment: environment_id,
             origin,
+            world: Some(world),
             position,
             run: attempt.run,
             outcome: result.outcome,
@@ -343,10 +364,9 @@ impl Engine {
             stdout: result.stdout,
             stderr: result.stderr,
         }));
-        environment.attempts += 1;
     }
 
-    fn on_idle(&mut self, id: u32) {
+    pub(crate) fn on_idle(&mut self, id: u32) {
         if let Some(environment) = self.environments.get_mut(id) {
             environment.phase = EnvironmentPhase::Ready;
         }

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use unflake_model::{Granularity, Layer};
 use unflake_protocol::{InjectedAgent, MissedAgent};
+use unflake_worlds::PrivateRequest;
 
 /// How to start the user's runner, and the limits that apply to it.
 #[derive(Clone, Debug)]
@@ -38,11 +39,15 @@ pub struct Launch {
     pub depends: Option<Granularity>,
     /// Working directory of the command. None: that of unflake.
     pub directory: Option<PathBuf>,
+    /// What is private in private worlds. None: nothing.
+    pub private: Option<PrivateRequest>,
     /// How many fresh environments may run at once.
     pub jobs: usize,
     /// Time limit of one attempt.
     pub timeout: Option<Duration>,
-    /// Time budget of all sessions together. Attempts that run when it is exhausted are killed and
+    /// When the command began.
+    pub began: Instant,
+    /// Time budget of the command, builds and collection included. Attempts that run when it is exhausted are killed and
     /// not counted.
     pub time: Option<Duration>,
     /// How many characters of one text to keep.

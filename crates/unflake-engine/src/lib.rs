@@ -20,11 +20,13 @@ mod process_exit;
 mod project_files;
 mod runner_process;
 mod session;
+mod side_by_side;
 mod state_probe;
 mod stop;
 mod suite;
 mod supervision;
 mod timeouts;
+mod workers;
 mod worlds;
 
 pub use engine::{Engine, Interrupter, RunnerExit};

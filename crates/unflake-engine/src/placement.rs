@@ -4,6 +4,7 @@
 use tracing::debug;
 use unflake_model::{Event, Isolation, Placement, Problem, ProblemKind, Purpose};
 use unflake_protocol::{Order, RunOrder};
+use unflake_worlds::OpenWorld;
 
 use crate::engine::Engine;
 use crate::environment::listing::Listing;
@@ -46,7 +47,9 @@ impl Engine {
     /// Position of the first waiting session that need not wait for another: for its end, or for a
     /// state that it is about to reach.
     fn next_waiting(&self) -> Option<usize> {
-        let is_free = |work: &ActiveSession| !self.awaits_other_session(work, None) && self.may_start(work);
+        let is_free = |work: &ActiveSession| {
+            !self.awaits_other_session(work, None) && self.may_start(work) && self.may_run_beside(work)
+        };
         self.sessions.waiting().position(is_free)
     }
 
@@ -78,7 +81,11 @@ impl Engine {
 
     /// Forks an environment for a session.
     pub(crate) fn fork_for(&mut self, at: usize, parent: u32) {
-        let Some(child) = self.environments.fork(parent) else { return };
+        let session = &self.sessions[at].work.session;
+        let private = self.is_private(session);
+        // An isolated agent starts the processes that draw.
+        let seed = self.seed_of(session).filter(|_| !self.suite.listing().isolated);
+        let Some(child) = self.environments.fork(parent, private, seed) else { return };
         let placed = &mut self.sessions[at];
         debug!(parent: &placed.work.span, environment = child.id, forked_from = parent, "runs in a fork");
         placed.work.continue_route_from(child.state.steps);
@@ -93,8 +100,11 @@ impl Engine {
             _ => return self.give_up(at, "the runner could not be started again for it".to_owned()),
         };
         let depends = work.session.depends;
+        let private = self.is_private(&work.session);
         self.sessions[at].processes += if only.is_some() { 1 } else { 2 };
-        match self.start_runner(Role::Worker, only, depends) {
+        self.open_seeded(at);
+        let world = self.sessions[at].seeded.as_ref().map(OpenWorld::spawn_spec);
+        match self.start_runner(Role::Worker, only, depends, private, world) {
             Ok(id) => {
                 let placed = &mut self.sessions[at];
                 debug!(parent: &placed.work.span, environment = id, "runs in a new process");
@@ -132,6 +142,7 @@ impl Engine {
     }
 
     fn order_next_batch(&mut self, at: usize) {
+        let spawn = if self.suite.listing().isolated { self.spawn_for(at) } else { None };
         let launch = self.starter.launch();
         let placed = &mut self.sessions[at];
         let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(id)) else { return };
@@ -149,13 +160,14 @@ impl Engine {
                 let is_like_suite = matches!(session.purpose, Purpose::Suite | Purpose::Again);
                 let depends = session.depends.is_some();
                 RunOrder {
-                    jobs: if is_like_suite { launch.jobs as u32 } else { 1 },
+                    jobs: if is_like_suite { launch.jobs as u32 } else { session.at_once.max(1) },
                     limit: launch.timeout.map(|limit| limit.as_millis() as u64),
                     probe: probe_order(session),
                     depends,
                     apart: depends && session.purpose == Purpose::Suite,
                     in_process: session.place == Placement::Fresh(Isolation::InProcess),
-                    in_order: session.purpose == Purpose::Replay,
+                    in_order: session.purpose.keeps_order(),
+                    spawn,
                     ..run
                 }
             }
@@ -220,7 +232,7 @@ impl ActiveSession {
     pub(crate) fn missing_from(&self, listing: &Listing) -> String {
         match self.remaining().find(|test| !listing.has_all([*test])) {
             Some(missing) if self.session.tests.len() > 1 => {
-                format!("the runner did not list {missing} again: leave it out, if its name is another each time")
+                format!("the runner did not list {missing} again; deselect it if its name changes in every run")
             }
             _ => "the runner did not list it again".to_owned(),
         }

@@ -18,7 +18,7 @@ impl Engine {
         let Some(environment) = self.environments.get(id) else { return };
         let phase = environment.phase;
         debug!(environment = id, ?phase, %death, "environment exited");
-        if let Some(error) = self.agent_error(id) {
+        if let Some(error) = self.agent_error(&id.to_string()) {
             self.agent_failed(id, &error);
         }
         if let Some(at) = self.sessions.in_environment(id) {
@@ -39,10 +39,10 @@ impl Engine {
         self.suite.forget(id);
         if environment.role == Role::Suite {
             self.suite.exit = (phase == EnvironmentPhase::Ending).then_some(death);
-            if phase == EnvironmentPhase::Starting && !self.suite.has_problem() && !self.stop.is_interrupted() {
+            if phase == EnvironmentPhase::Starting && !self.suite.has_problem() && self.stop.reason().is_none() {
                 let text = output.map(|output| output.text_at_exit()).unwrap_or_default();
                 if environment.is_announced {
-                    let why = format!("the runner ended before it had listed its tests ({death})");
+                    let why = format!("the runner exited before it listed its tests ({death})");
                     self.report_start_failure(&why, &text);
                 } else {
                     let launch = self.starter.launch();
@@ -60,13 +60,13 @@ impl Engine {
     }
 
     /// The error of the agent that ended a process, as the agent has recorded it.
-    fn agent_error(&self, id: u32) -> Option<String> {
-        let bytes = fs::read(self.starter.run_dir().join(format!("agent-error-{id}"))).ok()?;
+    pub(crate) fn agent_error(&self, process: &str) -> Option<String> {
+        let bytes = fs::read(self.starter.run_dir().join(format!("agent-error-{process}"))).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
     /// What ran in its process did not fail for a reason of its own, and nothing more can be trusted.
-    fn agent_failed(&mut self, id: u32, error: &str) {
+    pub(crate) fn agent_failed(&mut self, id: u32, error: &str) {
         if let Some(at) = self.sessions.in_environment(id) {
             self.sessions[at].work.discard_running();
         }
@@ -91,14 +91,14 @@ impl Engine {
         if work.route.is_some() {
             self.environment_exited_on_route(at, phase == EnvironmentPhase::Starting, last, death);
         } else if work.is_hopeless() {
-            self.give_up(at, "its environment kept ending before it began".to_owned());
+            self.give_up(at, "its process exited repeatedly before it started".to_owned());
         } else if work.is_done() {
             self.finish(at);
         }
     }
 
     /// Emits the attempt that died. Returns a description for the user.
-    fn attempt_died(&mut self, at: usize, id: u32, attempt: RunningAttempt, death: Death) -> String {
+    pub(crate) fn attempt_died(&mut self, at: usize, id: u32, attempt: RunningAttempt, death: Death) -> String {
         let test = attempt.test.clone();
         let seconds = attempt.began.elapsed().as_secs_f64();
         let launch = self.starter.launch();
@@ -107,7 +107,8 @@ impl Engine {
                 (Outcome::TimedOut, timeout_failure(launch.timeout.unwrap_or_default(), overdue.stacks.clone()))
             }
             _ => {
-                let trace = read_stacks(self.starter.run_dir(), id, launch.output_limit);
+                let file = self.environments.get(id).map(|one| one.stack_file(attempt.process)).unwrap_or_default();
+                let trace = read_stacks(self.starter.run_dir(), &file, launch.output_limit);
                 (Outcome::Crashed(death), process_failure("Crashed", death.to_string(), trace))
             }
         };
@@ -117,8 +118,8 @@ impl Engine {
         let result = AttemptResult::new(0, attempt.run, outcome, seconds);
         self.attempt_ended(at, id, attempt, AttemptResult { trace, layers, failure: Some(failure), ..result });
         match outcome {
-            Outcome::TimedOut => format!("`{test}` ran out of time"),
-            _ => format!("`{test}` ended its process ({death})"),
+            Outcome::TimedOut => format!("`{test}` timed out"),
+            _ => format!("`{test}` exited its process ({death})"),
         }
     }
 
@@ -135,7 +136,7 @@ impl Engine {
 
 /// The failure of an attempt that exceeded its time limit.
 pub(crate) fn timeout_failure(limit: Duration, stacks: String) -> Failure {
-    process_failure("TimedOut", format!("no end after {} s", limit.as_secs_f64()), stacks)
+    process_failure("TimedOut", format!("timed out after {} s", limit.as_secs_f64()), stacks)
 }
 
 fn process_failure(kind: &str, message: String, trace: String) -> Failure {
@@ -143,7 +144,7 @@ fn process_failure(kind: &str, message: String, trace: String) -> Failure {
 }
 
 /// The stacks that a process has written to the run directory.
-pub(crate) fn read_stacks(run_dir: &Path, environment: u32, limit: usize) -> String {
-    let bytes = fs::read(run_dir.join(format!("stack-{environment}"))).unwrap_or_default();
+pub(crate) fn read_stacks(run_dir: &Path, file: &str, limit: usize) -> String {
+    let bytes = fs::read(run_dir.join(file)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).trim_end().chars().take(limit).collect()
 }

@@ -29,7 +29,8 @@ pub(crate) struct LeakedState {
 /// The probe of a session whose tests run in processes of the agent: one order has all of it.
 pub(crate) fn probe_order(session: &Session) -> Option<ProbeOrder> {
     let probe = session.probe.as_ref()?;
-    Some(ProbeOrder { after: session.prefix, restore: probe.restore.clone() })
+    let unflake_model::Probe { restore, watch, bare } = probe.clone();
+    Some(ProbeOrder { after: session.prefix, restore, watch, bare })
 }
 
 impl Engine {
@@ -45,8 +46,11 @@ impl Engine {
         };
         if !std::mem::replace(&mut route.is_leak_reported, true) {
             let cell = |cell: &Cell| {
-                let written = route.write_site(&cell.path).or(cell.written.clone());
-                Cell { written, ..cell.clone() }
+                let with_site = |one: &Cell| {
+                    let written = route.write_site(&one.path).or(one.written.clone());
+                    Cell { written, ..one.clone() }
+                };
+                Cell { inside: cell.inside.iter().map(with_site).collect(), ..with_site(cell) }
             };
             let (cells, unknown) = (leaked.cells.iter().map(cell).collect(), leaked.unknown.clone());
             self.events.push(Event::StateLeaked { session: work.session.id, cells, unknown });
@@ -130,7 +134,7 @@ impl Engine {
 /// Reads the file of an agent. If it cannot be read, everything is unknown.
 fn read(path: &Path) -> LeakedState {
     parse(fs::read(path)).unwrap_or_else(|why| {
-        let unknown = vec![format!("what was left behind could not be read: {why}")];
+        let unknown = vec![format!("the leaked state could not be read: {why}")];
         LeakedState { format: FORMAT, cells: Vec::new(), unknown }
     })
 }
@@ -140,7 +144,7 @@ fn parse(bytes: io::Result<Vec<u8>>) -> Result<LeakedState, String> {
     let leaked: LeakedState = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     match leaked.format {
         FORMAT => Ok(leaked),
-        other => Err(format!("it is of format {other}, and this unflake reads {FORMAT}")),
+        other => Err(format!("it is of format {other}, this unflake reads {FORMAT}")),
     }
 }
 

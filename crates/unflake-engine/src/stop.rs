@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
-const INTERRUPTED: &str = "you stopped the run";
-const BUDGET_EXHAUSTED: &str = "the time was over";
+const INTERRUPTED: &str = "interrupted";
+const BUDGET_EXHAUSTED: &str = "budget exhausted";
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
-#[derive(Default)]
 pub(crate) struct StopControl {
+    began: Instant,
     interrupts: u32,
     interrupted_at: Option<Instant>,
-    /// When the budget is exhausted. Set when the first session starts, or before.
+    /// When the budget is exhausted.
     deadline: Option<Instant>,
     is_exhausted: bool,
     /// Why the engine cannot continue.
@@ -21,9 +21,13 @@ pub(crate) struct StopControl {
 }
 
 impl StopControl {
-    /// Starts the clock of the budget, once.
-    pub(crate) fn start_budget(&mut self, budget: Option<Duration>) {
-        self.deadline = self.deadline.or_else(|| Some(Instant::now() + budget?));
+    pub(crate) fn new(began: Instant, budget: Option<Duration>) -> Self {
+        let deadline = budget.and_then(|budget| began.checked_add(budget));
+        Self { began, interrupts: 0, interrupted_at: None, deadline, is_exhausted: false, failure: None }
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// What remains of the budget. None: there is no limit.

@@ -22,10 +22,11 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    pub(crate) fn listed(&mut self, listing: Rc<Listing>) -> Event {
+    /// `seconds`: since the start of the run.
+    pub(crate) fn listed(&mut self, listing: Rc<Listing>, seconds: f64) -> Event {
         self.listing = listing;
         let Listing { tests, deselected, isolated, .. } = &*self.listing;
-        Event::TestsListed { tests: tests.clone(), deselected: *deselected, isolated: *isolated }
+        Event::TestsListed { tests: tests.clone(), deselected: *deselected, isolated: *isolated, seconds }
     }
 
     pub(crate) fn listing(&self) -> &Listing {

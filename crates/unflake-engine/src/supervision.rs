@@ -48,13 +48,13 @@ impl Engine {
         let is_live = self.suite.live() == Some(id);
         self.suite.forget(id);
         if lost.role == Role::Suite && lost.phase == EnvironmentPhase::Ending {
-            return self.report_lost_supervisor(format!("{KILLED}: how the runner ended is not known"));
+            return self.report_lost_supervisor(format!("{KILLED}: the exit code of the runner is unknown"));
         }
         if self.supervision.killed > 1 {
             self.stop.fail(KILLED);
-            return self.report_lost_supervisor(format!("{KILLED} again: nothing more runs"));
+            return self.report_lost_supervisor(format!("{KILLED} again: stopping"));
         }
-        let note = format!("{KILLED}: what ran in it did not count and ran again in a new process");
+        let note = format!("{KILLED}: its results were discarded, and its tests ran again in a new process");
         self.events.push(Event::Note(note));
         if is_live {
             self.replace_suite(&lost);
@@ -84,7 +84,7 @@ impl Engine {
     fn replace_suite(&mut self, lost: &Environment) {
         let runner = lost.runner.as_ref();
         let only = runner.and_then(|runner| runner.only.clone());
-        match self.start_runner(Role::Suite, only, runner.and_then(|runner| runner.depends)) {
+        match self.start_runner(Role::Suite, only, runner.and_then(|runner| runner.depends), false, None) {
             Ok(id) => self.suite.set_live(Some(id)),
             Err(error) => self.report_start_failure(&error.to_string(), ""),
         }

@@ -17,7 +17,7 @@ use crate::session::active::{ActiveSession, Overdue};
 /// How long a process may take to write its stacks.
 const STACKS: Duration = Duration::from_millis(250);
 /// How long to wait for the last messages of a process that has exited, or for how it exited.
-const LAST_MESSAGES: Duration = Duration::from_millis(500);
+pub(crate) const LAST_MESSAGES: Duration = Duration::from_millis(500);
 /// How often to look whether a connected fork is alive: a process that it started may keep the
 /// connection open.
 const ALIVE_CHECK: Duration = Duration::from_millis(300);
@@ -50,6 +50,10 @@ impl Engine {
         self.check_forks(now);
         self.check_queries(now);
         self.check_exits(now);
+        for id in self.environments.ids_where(|one| one.workers.has_dead()) {
+            self.check_workers(id, now);
+        }
+        self.check_stalled(now);
         self.continue_stopped_supervisors(now);
         if self.stop.is_grace_over(now) {
             self.environments.kill_all();
@@ -115,7 +119,7 @@ impl Engine {
                 && now - one.requested_at > limit
         });
         for id in late {
-            let why = "a copy of the runner's process did not come up".to_owned();
+            let why = "a fork of the runner did not connect".to_owned();
             let Some(mut fork) = self.environments.remove(id) else { continue };
             debug!(environment = id, ?limit, "the fork did not connect in time");
             fork.kill();
@@ -165,19 +169,31 @@ impl Engine {
         let Some(limit) = launch.timeout else { return };
         for placed in self.sessions.running_mut() {
             let Some(environment) = placed.environment.and_then(|id| self.environments.get_mut(id)) else { continue };
-            // The agent enforces the limit in processes that it has started itself.
             let ActiveSession { span, running, .. } = &mut placed.work;
-            for attempt in running.iter_mut().filter(|attempt| attempt.process.is_none()) {
+            for attempt in running.iter_mut() {
+                let worker = attempt.process.map(|process| environment.worker(process));
+                // The agent enforces the limit in processes that it has started itself.
+                if worker.is_some_and(|worker| worker.is_none()) {
+                    continue;
+                }
+                let worker = worker.flatten();
                 match &mut attempt.overdue {
                     None if now - attempt.began > limit => {
                         debug!(parent: &*span, test = ?attempt.test.as_str(), ?limit, "attempt timed out");
-                        environment.request_stacks();
+                        match worker {
+                            Some(worker) => worker.request_stacks(),
+                            None => environment.request_stacks(),
+                        }
                         attempt.overdue = Some(Overdue { since: now, is_killed: false, stacks: String::new() });
                     }
                     Some(overdue) if !overdue.is_killed && now - overdue.since > STACKS => {
-                        overdue.stacks = read_stacks(self.starter.run_dir(), environment.id, launch.output_limit);
+                        let file = environment.stack_file(attempt.process);
+                        overdue.stacks = read_stacks(self.starter.run_dir(), &file, launch.output_limit);
                         overdue.is_killed = true;
-                        environment.kill();
+                        match worker {
+                            Some(worker) => worker.kill(),
+                            None => environment.kill(),
+                        }
                     }
                     _ => {}
                 }
@@ -186,12 +202,13 @@ impl Engine {
     }
 
     /// When the budget is exhausted, running sessions end with their environments, and those that
-    /// have not listed their tests end too.
+    /// have not listed their tests end too. Only a runner that writes reports may go on.
     fn check_budget(&mut self, now: Instant) {
         if self.stop.exhaust(now) {
             let busy: Vec<u32> = self.sessions.running().filter_map(|placed| placed.environment).collect();
+            let reports = self.launch().suite;
             let is_late = |one: &&mut Environment| {
-                one.role != Role::Suite || one.phase == EnvironmentPhase::Starting || busy.contains(&one.id)
+                !reports || one.role != Role::Suite || one.phase == EnvironmentPhase::Starting || busy.contains(&one.id)
             };
             self.environments.iter_mut().filter(is_late).for_each(Environment::kill);
         }

@@ -3,24 +3,27 @@
 //! process that collects, and a fork of it for each session. Its events arrive as inputs of this
 //! engine.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use tracing::{debug, debug_span};
-use unflake_model::{Event, Factor, FactorEffect, Isolation, Placement, ProblemKind, Session};
-use unflake_worlds::World;
+use unflake_model::{
+    Event, Factor, FactorEffect, Isolation, Placement, Privacy, ProblemKind, Session, Shared, WORLD_NOT_REACHED, World,
+    WorldId,
+};
+use unflake_worlds::{OpenWorld, PrivatePlan};
 
 use crate::engine::{Engine, Interrupter};
 use crate::input::EngineInput;
-use crate::launch::Launch;
+use crate::launch::{Launch, Tracing};
 
 /// So many idle worlds stay open for later sessions. Each has a process.
 const MAX_IDLE: usize = 4;
 /// Distance between the first environment ids of two worlds.
 const IDS_PER_WORLD: u32 = 1 << 16;
-const NOT_REACHED: &str = "the preloaded library does not reach the runner";
 
 /// The engines of other worlds and the sessions that wait for them.
 #[derive(Default)]
@@ -29,11 +32,15 @@ pub(crate) struct Worlds {
     /// The last used last.
     open: Vec<WorldEngine>,
     created: u32,
+    /// The worlds of this engine that have been announced.
+    entered: HashSet<WorldId>,
+    /// Whether the user knows what private worlds share.
+    is_sharing_noted: bool,
 }
 
 /// Sessions of one world.
 struct SessionGroup {
-    factors: Vec<Factor>,
+    world: World,
     sessions: Vec<Session>,
     /// It needs a world of its own, and runs in the process that lists the tests: what a process
     /// draws at random follows from its seed, and a fork would draw other values.
@@ -42,7 +49,7 @@ struct SessionGroup {
 
 struct WorldEngine {
     number: u32,
-    factors: Vec<Factor>,
+    world: World,
     orders: Sender<Vec<Session>>,
     interrupter: Option<Interrupter>,
     thread: JoinHandle<()>,
@@ -61,11 +68,11 @@ pub(crate) enum WorldReport {
 
 impl Worlds {
     pub(crate) fn add(&mut self, session: Session) {
-        let factors = session.under.clone().unwrap_or_default();
+        let world = session.under.clone().unwrap_or_default();
         let is_exclusive = session.place == Placement::Fresh(Isolation::Process);
-        match self.waiting.iter_mut().find(|group| group.factors == factors && !is_exclusive && !group.is_exclusive) {
+        match self.waiting.iter_mut().find(|group| group.world == world && !is_exclusive && !group.is_exclusive) {
             Some(group) => group.sessions.push(session),
-            None => self.waiting.push_back(SessionGroup { factors, sessions: vec![session], is_exclusive }),
+            None => self.waiting.push_back(SessionGroup { world, sessions: vec![session], is_exclusive }),
         }
     }
 
@@ -93,12 +100,12 @@ impl Worlds {
     /// Takes out the next group that may run now, with its world if that is open.
     fn next_group(&mut self, jobs: usize) -> Option<(SessionGroup, Option<WorldEngine>)> {
         let next = self.waiting.front()?;
-        let serial = affects_others(&next.factors) || self.busy().any(|world| affects_others(&world.factors));
+        let serial = affects_others(&next.world) || self.busy().any(|busy| affects_others(&busy.world));
         if self.busy().count() >= if serial { 1 } else { jobs.max(1) } {
             return None;
         }
         let group = self.waiting.pop_front()?;
-        let fits = |world: &WorldEngine| world.factors == group.factors && !world.is_transient && !group.is_exclusive;
+        let fits = |open: &WorldEngine| open.world == group.world && !open.is_transient && !group.is_exclusive;
         let at = self.open.iter().position(fits);
         let world = at.map(|at| self.open.remove(at));
         Some((group, world))
@@ -127,8 +134,8 @@ impl Worlds {
 }
 
 /// Whether a world affects other worlds, or is affected by them: nothing runs in parallel with it.
-fn affects_others(factors: &[Factor]) -> bool {
-    factors.iter().any(|factor| factor.kind().exclusive)
+fn affects_others(world: &World) -> bool {
+    world.factors.iter().any(|factor| factor.kind().exclusive)
 }
 
 impl Engine {
@@ -136,6 +143,73 @@ impl Engine {
     fn is_world_effective(&self) -> bool {
         let Some(world) = self.starter.world() else { return true };
         world.by_shim().is_empty() || world.reached().is_some_and(|reached| reached.processes > 0)
+    }
+
+    /// Tells the user once what is not private in private worlds.
+    pub(crate) fn note_shared_parts(&mut self) {
+        if !std::mem::replace(&mut self.worlds.is_sharing_noted, true) {
+            self.events.extend(self.starter.not_private().map(Event::Note));
+        }
+    }
+
+    /// Whether a session runs in a private world.
+    pub(crate) fn is_private(&self, session: &Session) -> bool {
+        // A preloaded library cannot be reached from another user namespace.
+        let can = |plan: &PrivatePlan| self.starter.world().is_none() || !plan.needs_user_namespace();
+        session.private && session.place != Placement::Live && self.starter.private().is_some_and(can)
+    }
+
+    /// The seed of a session, where this engine can set it.
+    pub(crate) fn seed_of(&self, session: &Session) -> Option<u64> {
+        let is_possible = session.place != Placement::Live && self.starter.world().is_none();
+        session.seed.filter(|_| is_possible && unflake_worlds::can_seed())
+    }
+
+    /// Opens the world of a session's seed, for processes that start from now on.
+    pub(crate) fn open_seeded(&mut self, at: usize) {
+        let session = &self.sessions[at].work.session;
+        let Some(seed) = self.seed_of(session).filter(|_| self.sessions[at].seeded.is_none()) else { return };
+        let world = World { seed: Some(seed), ..World::default() };
+        // Processes in another user namespace cannot reach memory files of this one.
+        let is_other =
+            self.is_private(session) && self.starter.private().is_some_and(PrivatePlan::needs_user_namespace);
+        let open = if is_other { OpenWorld::with_files } else { OpenWorld::below };
+        match open(self.starter.run_dir(), &world) {
+            Ok(world) => self.sessions[at].seeded = Some(world),
+            Err(error) => debug!(%error, seed, "the session is not seeded"),
+        }
+    }
+
+    /// How an isolated agent starts the processes of a session, as JSON, where that is not as usual.
+    pub(crate) fn spawn_for(&mut self, at: usize) -> Option<String> {
+        self.open_seeded(at);
+        let seeded = self.sessions[at].seeded.as_ref();
+        let plan = self.starter.private().filter(|_| self.is_private(&self.sessions[at].work.session));
+        let spec = seeded.or(self.starter.world()).map(OpenWorld::spawn_spec).unwrap_or_default();
+        let spec = match (plan, seeded) {
+            (Some(plan), _) => spec.in_private(plan),
+            (None, Some(_)) => spec,
+            (None, None) => return None,
+        };
+        serde_json::to_string(&spec).ok()
+    }
+
+    /// The world of attempts with this origin. Announced by the event that is returned if it is new.
+    pub(crate) fn world_of(&mut self, at: usize, is_live: bool, origin: Isolation) -> (WorldId, Option<Event>) {
+        let (session, seeded) = (&self.sessions[at].work.session, &self.sessions[at].seeded);
+        let shared = if is_live && self.launch().suite { Shared::Process } else { Shared::by(origin) };
+        let world = self.starter.world().map_or_else(World::default, |open| open.world().clone());
+        let plan = self.starter.private().filter(|_| self.is_private(session));
+        let mut world =
+            World { shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), ..world };
+        let is_seeded = match seeded {
+            // A program that the shim does not reach draws what it likes.
+            Some(open) => open.reached().is_some_and(|reached| reached.processes > 0),
+            None => origin == Isolation::Fork,
+        };
+        world.seed = world.seed.or_else(|| self.seed_of(session).filter(|_| is_seeded));
+        let id = world.id();
+        (id, self.worlds.entered.insert(id).then_some(Event::WorldEntered(world)))
     }
 
     /// Sessions run in the process that listed the tests from now on.
@@ -157,27 +231,31 @@ impl Engine {
         // Here and not earlier: events of a world name files that are removed with it.
         self.worlds.prune(MAX_IDLE);
         let jobs = self.starter.launch().jobs;
-        while let Some((SessionGroup { factors, sessions, is_exclusive }, world)) = self.worlds.next_group(jobs) {
-            let world = match world {
-                Some(world) => world,
-                None => self.create_world(factors, &sessions, is_exclusive),
+        while let Some((SessionGroup { world, sessions, is_exclusive }, open)) = self.worlds.next_group(jobs) {
+            let open = match open {
+                Some(open) => open,
+                None => self.create_world(world, &sessions, is_exclusive),
             };
-            debug!(world = world.number, sessions = sessions.len(), "sessions sent to a world");
-            let is_busy = world.orders.send(sessions).is_ok();
-            self.worlds.open.push(WorldEngine { is_busy, ..world });
+            debug!(world = open.number, sessions = sessions.len(), "sessions sent to a world");
+            let is_busy = open.orders.send(sessions).is_ok();
+            self.worlds.open.push(WorldEngine { is_busy, ..open });
         }
     }
 
-    fn create_world(&mut self, factors: Vec<Factor>, sessions: &[Session], is_exclusive: bool) -> WorldEngine {
-        let copies = factors.iter().find_map(|factor| match factor.kind().effect {
+    fn create_world(&mut self, world: World, sessions: &[Session], is_exclusive: bool) -> WorldEngine {
+        let copies = world.factors.iter().find_map(|factor| match factor.kind().effect {
             FactorEffect::Copies => factor.setting().parse().ok(),
             _ => None,
         });
         self.worlds.created += 1;
         let number = self.worlds.created;
+        let at_lines = world.factors.iter().any(|factor| factor.kind().at_lines);
+        let traced_driver = self.launch().driver.is_some() && at_lines;
         let launch = Launch {
             suite: false,
+            traced: self.launch().traced.or(traced_driver.then_some(Tracing::Lines)),
             jobs: copies.unwrap_or(1),
+            began: Instant::now(),
             time: self.stop.remaining(),
             ..self.starter.launch().clone()
         };
@@ -185,9 +263,9 @@ impl Engine {
         let only = self.suite.listing().files_of(&tests);
         let (orders, received) = channel();
         let (to, shared) = (self.starter.inputs(), self.starter.shared().to_owned());
-        let is_transient = is_exclusive || affects_others(&factors);
-        debug!(world = number, ?factors, is_transient, "creating a world");
-        let in_thread = factors.clone();
+        let is_transient = is_exclusive || affects_others(&world);
+        debug!(world = number, options = ?world.options(), is_transient, "creating a world");
+        let in_thread = world.clone();
         let thread = thread::spawn(move || {
             let _span = debug_span!("world", number).entered();
             let report = |report| drop(to.send(EngineInput::World { number, report }));
@@ -196,9 +274,9 @@ impl Engine {
             if let (Ok(engine), true) = (&mut engine, is_exclusive) {
                 engine.stop_forking();
             }
-            serve(engine, &in_thread, &received, &report);
+            serve(engine, &in_thread.factors, &received, &report);
         });
-        WorldEngine { number, factors, orders, interrupter: None, thread, is_busy: false, is_transient }
+        WorldEngine { number, world, orders, interrupter: None, thread, is_busy: false, is_transient }
     }
 
     pub(crate) fn on_world_report(&mut self, number: u32, report: WorldReport) {
@@ -240,16 +318,12 @@ fn serve(
                     held.extend(events.iter().cloned());
                 });
                 let events = match engine.is_world_effective() {
-                    true => {
-                        let worlds = sessions.iter().map(|session| under(session, factors));
-                        worlds.chain(held.into_iter().filter(is_of_session)).collect()
-                    }
-                    false => sessions.into_iter().map(|session| unrun(session, NOT_REACHED)).collect(),
+                    true => held.into_iter().filter(is_of_session).collect(),
+                    false => sessions.into_iter().map(|session| unrun(session, WORLD_NOT_REACHED)).collect(),
                 };
                 report(WorldReport::Events(events));
             }
             Ok(engine) => {
-                report(WorldReport::Events(sessions.iter().map(|session| under(session, factors)).collect()));
                 let here = sessions.into_iter().map(|session| engine.in_this_world(session)).collect();
                 engine.run(here, &mut |events| {
                     let events: Vec<_> = events.iter().filter(|event| is_of_session(event)).cloned().collect();
@@ -266,7 +340,7 @@ fn serve(
         report(WorldReport::Idle);
     }
     if let Ok(engine) = engine {
-        let missed = engine.starter.world().and_then(World::reached).map_or(Vec::new(), |reached| reached.missed);
+        let missed = engine.starter.world().and_then(OpenWorld::reached).map_or(Vec::new(), |reached| reached.missed);
         engine.close(0, &mut |_| {});
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -274,10 +348,6 @@ fn serve(
             report(WorldReport::Events(vec![Event::Note(note)]));
         }
     }
-}
-
-fn under(session: &Session, factors: &[Factor]) -> Event {
-    Event::WorldEntered { session: session.id, factors: factors.to_vec() }
 }
 
 /// The end of a session of which no test ran.
@@ -291,19 +361,18 @@ fn open(
     number: u32,
     launch: Launch,
     shared: PathBuf,
-    factors: &[Factor],
+    world: &World,
     only: Option<Vec<String>>,
     started: impl FnOnce(Interrupter),
 ) -> Result<Engine, String> {
     let agents = launch.agents.clone();
     let injects = |wanted: &str| agents.iter().flat_map(|agent| agent.prepend).any(|one| one.name == wanted);
     let mut engine = Engine::new(launch).map_err(|error| error.to_string())?;
-    let world = World::below(engine.starter.run_dir(), factors).map_err(|error| error.to_string())?;
+    let world = OpenWorld::below(engine.starter.run_dir(), world).map_err(|error| error.to_string())?;
     if let Some((name, _)) = world.variables().iter().find(|(name, _)| injects(name)) {
         return Err(format!("cannot change {name}: the agent of unflake is loaded through it"));
     }
     started(engine.interrupter());
-    engine.stop.start_budget(engine.launch().time);
     engine.environments.number_from(number.saturating_mul(IDS_PER_WORLD));
     engine.starter.enter(world, shared);
     let mut problem = None;
@@ -318,7 +387,7 @@ fn open(
         let stopped = engine.stop.reason().map(str::to_owned);
         Some(stopped.or(problem).unwrap_or_else(|| "the runner did not list its tests there".to_owned()))
     } else if engine.launch().driver.is_none() && !engine.is_world_effective() {
-        Some(NOT_REACHED.to_owned())
+        Some(WORLD_NOT_REACHED.to_owned())
     } else {
         engine.starter.world_mut().and_then(|world| world.load().err()).map(|error| error.to_string())
     };

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the samples beside it once more, by the real runners, in a temporary directory: `make.sh [NAME…]`.
+# Recreates the samples in this directory with the real runners, in a temporary directory: `make.sh [NAME…]`.
 # Needs python3, cargo and cargo-nextest, Maven with a JDK, Gradle, npm, g++ with GoogleTest, go. Where one of them is missing, its samples stay as they are.
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -28,8 +28,8 @@ pub(crate) fn read(source: impl BufRead, sink: &mut TestSink) -> Result<(), Stri
     match result {
         Err(_) if source.limit() == 0 => Err(format!("it is larger than {} MiB", MAX_BYTES >> 20)),
         Err(error) if error.to_string().starts_with(STOPPED) => Ok(()),
-        Err(error) if error.is_eof() => Err("it ends in the middle".to_owned()),
-        Err(error) => Err(format!("it is no CTRF: {error}")),
+        Err(error) if error.is_eof() => Err("it is truncated".to_owned()),
+        Err(error) => Err(format!("it is not CTRF: {error}")),
         Ok(()) if !found => Err("it has no `tests` in `results`".to_owned()),
         Ok(()) => Ok(()),
     }

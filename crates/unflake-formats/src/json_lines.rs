@@ -27,7 +27,7 @@ pub(crate) fn for_each_object(mut source: impl BufRead, mut object: impl FnMut(V
                     return Ok(());
                 }
             }
-            Err(error) if error.is_eof() && line.starts_with(b"{") => return Err("it ends in the middle".to_owned()),
+            Err(error) if error.is_eof() && line.starts_with(b"{") => return Err("it is truncated".to_owned()),
             _ => {}
         }
     }

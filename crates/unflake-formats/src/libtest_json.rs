@@ -53,7 +53,7 @@ pub(crate) fn unknown_failure() -> ReportedAttempt {
     let failure = Failure {
         phase: Phase::Call,
         kind: String::new(),
-        message: "it was run again; the report does not say how it failed".to_owned(),
+        message: "it was rerun; the report does not say how it failed".to_owned(),
         trace: String::new(),
         file: None,
         line: None,

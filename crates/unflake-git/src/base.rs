@@ -49,11 +49,9 @@ impl Repository {
         match self.resolve("HEAD^1", "commit")? {
             Some(revision) => Ok(Base { revision, chosen: BaseChoice::Parent }),
             None if self.shallow => Err(GitError::NoBase(
-                "the commit before the one that is checked out is not in this clone, which is shallow; \
-                 `git fetch --deepen 1` brings it"
-                    .to_owned(),
+                "the parent of HEAD is not in this shallow clone; `git fetch --deepen 1` gets it".to_owned(),
             )),
-            None => Err(GitError::NoBase("there is no commit before the one that is checked out".to_owned())),
+            None => Err(GitError::NoBase("HEAD has no parent commit".to_owned())),
         }
     }
 
@@ -118,11 +116,10 @@ impl Repository {
     fn no_base(&self, branch: &str) -> GitError {
         GitError::NoBase(if self.shallow {
             format!(
-                "the merge base with {branch} is not in this clone, which is shallow; \
-                 `git fetch --unshallow` brings the rest of its history"
+                "the merge base with {branch} is not in this shallow clone; `git fetch --unshallow` gets its history"
             )
         } else {
-            format!("what is checked out has no commit in common with {branch}")
+            format!("HEAD has no commit in common with {branch}")
         })
     }
 }

@@ -8,7 +8,7 @@ use unflake_source::python;
 
 use crate::blobs::{blobs, filtered};
 use crate::git_status::{self, DiffEntry, LINK, SUBMODULE};
-use crate::global_inputs;
+use crate::global_inputs::{self, matching};
 use crate::repository::path;
 use crate::skip_worktree;
 use crate::submodules::SubmoduleProblem;
@@ -52,9 +52,21 @@ impl Repository {
         let ignored = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
-        let for_all = global_inputs::among(&files, global_inputs);
+        let for_all = matching(&files, global_inputs.iter().copied().chain(global_inputs::OWN));
         let new_directories = self.new_directories(&base.revision, &files)?;
-        Ok(Changes { base, head, root, files, ignored, new_directories, for_all, ignore_case, unknown })
+        Ok(Changes {
+            base,
+            head,
+            root,
+            files,
+            ignored,
+            caches: BTreeSet::new(),
+            new_directories,
+            for_all,
+            for_directory: Vec::new(),
+            ignore_case,
+            unknown,
+        })
     }
 
     /// Whether the files are known to equal that commit, apart from files that are not checked out.
@@ -86,8 +98,8 @@ impl Repository {
         Ok(output.as_deref() == Some("true"))
     }
 
-    fn differences(&self, base: &str) -> Result<Differences, GitError> {
-        let mut found = Differences::default();
+    fn differences(&self, base: &str) -> Result<WorktreeDifferences, GitError> {
+        let mut found = WorktreeDifferences::default();
         let entries = touched_only::remove(&self.git, git_status::diff(&self.git, base)?);
         for entry in entries {
             found.add_entry(entry);
@@ -122,7 +134,7 @@ impl Repository {
     }
 
     /// The changed functions of each file for which they can be determined.
-    fn functions(&self, found: &Differences) -> BTreeMap<Vec<u8>, ChangedFunctions> {
+    fn functions(&self, found: &WorktreeDifferences) -> BTreeMap<Vec<u8>, ChangedFunctions> {
         // With different attributes the old contents may have been checked out as a different text.
         if found.paths.keys().any(|path| path.ends_with(b".gitattributes")) {
             return BTreeMap::new();
@@ -150,7 +162,7 @@ impl Repository {
 }
 
 #[derive(Default)]
-struct Differences {
+struct WorktreeDifferences {
     paths: BTreeMap<Vec<u8>, TreeDifference>,
     /// Files that are not checked out. They are reported, because a test cannot read them; they do
     /// not make the tree dirty, because no edit changed them.
@@ -169,7 +181,7 @@ enum DifferenceKind {
     Renamed(Vec<u8>),
 }
 
-impl Differences {
+impl WorktreeDifferences {
     fn add_entry(&mut self, entry: DiffEntry) {
         let submodule = entry.old_mode == SUBMODULE || entry.new_mode == SUBMODULE;
         let kind = match entry.status {

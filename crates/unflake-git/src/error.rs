@@ -26,9 +26,5 @@ pub enum GitError {
 }
 
 fn repository_hint(shallow: bool) -> &'static str {
-    if shallow {
-        "clone, which is shallow; `git fetch --unshallow` brings the rest of its history"
-    } else {
-        "repository"
-    }
+    if shallow { "shallow clone; `git fetch --unshallow` gets its history" } else { "repository" }
 }

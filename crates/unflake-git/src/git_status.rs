@@ -127,7 +127,7 @@ fn split(field: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
 }
 
 fn unparsable(command: &str) -> GitError {
-    GitError::Git { command: command.to_owned(), message: "its answer cannot be understood".to_owned() }
+    GitError::Git { command: command.to_owned(), message: "its output cannot be parsed".to_owned() }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unflake_model::{ChangeKind, FileChange};
 
 /// Files of version control and of unflake itself.
-const OWN: [&str; 2] = ["**/.gitattributes", "**/unflake.toml"];
+pub(crate) const OWN: [&str; 2] = ["**/.gitattributes", "**/unflake.toml"];
 
-/// The changed files that count for every test.
-pub(crate) fn among(files: &[FileChange], globs: &[&str]) -> Vec<String> {
+/// The changed files that a glob matches, by their old or new name.
+pub fn matching<'a>(files: &[FileChange], globs: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let globs = compiled(globs);
     let counts = |change: &&FileChange| {
         let from = match &change.kind {
@@ -22,9 +22,9 @@ pub(crate) fn among(files: &[FileChange], globs: &[&str]) -> Vec<String> {
 }
 
 /// A glob that cannot be compiled matches nothing: all of them are constants.
-fn compiled(globs: &[&str]) -> GlobSet {
+fn compiled<'a>(globs: impl IntoIterator<Item = &'a str>) -> GlobSet {
     let mut set = GlobSetBuilder::new();
-    for glob in OWN.iter().chain(globs) {
+    for glob in globs {
         if let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() {
             set.add(glob);
         }
@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn globs_match_in_every_directory() {
-        let globs = compiled(&["**/settings.tool", "**/*requirements*.txt", "**/*requirements/**"]);
+        let globs =
+            compiled(OWN.into_iter().chain(["**/settings.tool", "**/*requirements*.txt", "**/*requirements/**"]));
         let check = |path: &str, expected: bool| assert_eq!(globs.is_match(path), expected, "{path}");
         check("settings.tool", true);
         check("a/b/settings.tool", true);
@@ -53,6 +54,6 @@ mod tests {
     fn a_file_that_no_longer_configures_counts_too() {
         let kind = ChangeKind::Renamed { from: "tests/settings.tool".to_owned() };
         let change = FileChange { path: "tests/helpers.x".to_owned(), kind, functions: None };
-        assert_eq!(among(&[change], &["**/settings.tool"]), ["tests/helpers.x"]);
+        assert_eq!(matching(&[change], ["**/settings.tool"]), ["tests/helpers.x"]);
     }
 }

@@ -23,6 +23,7 @@ mod worktree;
 mod tests;
 
 pub use error::GitError;
+pub use global_inputs::matching;
 pub use repository::Repository;
 pub use tracked_files::FileStatus;
 pub use worktree::Worktree;

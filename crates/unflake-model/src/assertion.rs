@@ -118,10 +118,3 @@ pub struct ValueGroup {
     pub failing: Vec<String>,
     pub times: u32,
 }
-
-impl AssertionKey {
-    /// `assert EXPRESSION in FUNCTION`.
-    pub fn in_words(&self) -> String {
-        format!("{} in {}", self.expression, self.function)
-    }
-}

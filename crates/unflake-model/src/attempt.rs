@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EnvironmentId, Isolation, Outcome, Purpose, SessionId, TestId};
+use crate::{EnvironmentId, Isolation, Outcome, Purpose, SessionId, TestId, WorldId};
 
 /// Microseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub struct Attempt {
     pub environment: EnvironmentId,
     /// How that environment was created.
     pub origin: Isolation,
+    /// The world that it ran in. None: not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<WorldId>,
     /// Number of earlier attempts in that environment. Together with the environment it says after
     /// which tests this one ran.
     pub position: u32,

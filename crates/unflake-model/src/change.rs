@@ -1,3 +1,5 @@
+//! The changes of a working tree against a base: files, and functions where known.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -16,12 +18,19 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// Ignored files and directories. They are not part of the change, and whether they changed is unknown.
     pub ignored: Vec<String>,
+    /// Names of ignored files and directories that tools make beside the files of a project. That
+    /// they come and go is no change.
+    #[serde(default)]
+    pub caches: BTreeSet<String>,
     /// Directories that did not exist at the base.
     #[serde(default)]
     pub new_directories: BTreeSet<String>,
     /// Those of `files` that affect every test: build and configuration files.
     #[serde(default)]
     pub for_all: Vec<String>,
+    /// Those that affect every test which uses a file in their directory or below it.
+    #[serde(default)]
+    pub for_directory: Vec<String>,
     /// The file system ignores case.
     pub ignore_case: bool,
     /// What could not be determined, a sentence each. While there is any, every file may have changed.
@@ -119,6 +128,15 @@ impl Changes {
         })
     }
 
+    /// The ignored files and directories in a directory, which is empty for the root.
+    pub fn ignored_in<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
+        let in_directory = move |path: &&str| {
+            let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+            above == directory && !self.caches.contains(name)
+        };
+        self.ignored.iter().map(|path| path.trim_end_matches('/')).filter(in_directory)
+    }
+
     /// Whether `path` is ignored, so that its changes are unknown.
     pub fn ignores(&self, path: &str) -> bool {
         self.ignored.iter().any(|ignored| is_at_or_below(path, ignored, self.ignore_case))
@@ -146,7 +164,7 @@ impl ChangedFunctions {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// Whether a change affects whoever executed this function. A changed module or class body affects everybody;
+    /// Whether a change affects a test that executed this function. A changed module or class body affects all;
     /// a changed function affects what was defined in it: `f.<locals>.inner`, `f.<locals>.<lambda>`.
     pub fn touches(&self, function: &str) -> bool {
         if !self.bodies.is_empty() {
@@ -175,8 +193,10 @@ mod tests {
             root: PathBuf::from("/home/ann/project"),
             files,
             ignored: vec![".venv".to_owned(), "a/settings.local".to_owned()],
+            caches: BTreeSet::new(),
             new_directories: BTreeSet::new(),
             for_all: Vec::new(),
+            for_directory: Vec::new(),
             ignore_case,
             unknown: Vec::new(),
         }
@@ -212,6 +232,15 @@ mod tests {
         check("old.py", 1);
         check("new.py", 1);
         assert!(all.ignores(".venv/lib/x.py") && all.ignores("a/settings.local") && !all.ignores("a/settings"));
+    }
+
+    #[test]
+    fn ignored_files_are_found_by_their_directory() {
+        let mut all = changes(Vec::new(), false);
+        assert_eq!(all.ignored_in("a").collect::<Vec<_>>(), ["a/settings.local"]);
+        assert_eq!(all.ignored_in("").collect::<Vec<_>>(), [".venv"]);
+        all.caches.insert(".venv".to_owned());
+        assert_eq!(all.ignored_in("").count(), 0);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! What a test depended on: executed functions, files, variables and programs.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 

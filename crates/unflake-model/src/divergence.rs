@@ -23,6 +23,9 @@ pub struct Divergence {
     pub points: Vec<DivergencePoint>,
     /// What limits the confidence.
     pub unknown: Vec<String>,
+    /// That the value at the first location decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<ForcedValue>,
 }
 
 /// A line at which failing runs differ from passing runs.
@@ -40,6 +43,31 @@ pub struct Location {
     /// The difference; follows the line: `jitter ≥ 0.93 in all 11 failing runs, never in 39 passing ones`.
     pub sentence: String,
     pub value: Option<ValueSplit>,
+    /// The value was forced both ways, and the outcome did not follow it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
+}
+
+/// A value that was forced at a line, both ways: the outcome followed it every time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForcedValue {
+    #[serde(flatten)]
+    pub line: SourceLine,
+    pub name: String,
+    /// The value with which the test failed, and how many times.
+    pub failing: String,
+    pub failed: u32,
+    /// The value with which the test passed, and how many times.
+    pub passing: String,
+    pub passed: u32,
+}
+
+impl ForcedValue {
+    /// The setting of a factor that forces the failing or the passing value: `a.py:18:name=0.5`.
+    pub fn setting(&self, fails: bool) -> String {
+        let value = if fails { &self.failing } else { &self.passing };
+        format!("{}:{}:{}={value}", self.line.file, self.line.line, self.name)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

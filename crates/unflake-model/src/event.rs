@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attempt, Cell, Comparison, Dependencies, EarlierRuns, EnvironmentId, Factor, Finding, Isolation, LeftFile, Purpose,
-    SessionId, Test, TestId,
+    Attempt, Cell, Comparison, Dependencies, EarlierRuns, EnvironmentId, Finding, Isolation, LeftFile, Purpose,
+    SessionId, Test, TestId, World,
 };
 
 /// One thing that happened in a run.
@@ -19,7 +19,7 @@ pub enum Event {
     RunStarted {
         command: Vec<String>,
     },
-    EnvironmentStarted(Environment),
+    EnvironmentStarted(EnvironmentFacts),
     /// The tests of the project, in the runner's order. Emitted once, before any session.
     TestsListed {
         tests: Vec<Test>,
@@ -27,6 +27,8 @@ pub enum Event {
         /// Each session has processes of its own that end with it: no state survives from one
         /// session to the next, and a test cannot run again in the process in which it failed.
         isolated: bool,
+        /// From the start of the run, the build included. Counts towards its time budget.
+        seconds: f64,
     },
     /// Something prevents tests from running at all.
     Problem(Problem),
@@ -57,11 +59,8 @@ pub enum Event {
     /// The changes against the base, or why they are not known. Emitted once a technique asks what
     /// attempts depend on.
     ChangesCompared(Box<Result<Comparison, String>>),
-    /// The session that is about to start runs in this world.
-    WorldEntered {
-        session: SessionId,
-        factors: Vec<Factor>,
-    },
+    /// Attempts from now on may name this world.
+    WorldEntered(World),
     /// The dependencies of the attempt in the next `AttemptEnded`.
     DependenciesRecorded {
         session: SessionId,
@@ -107,7 +106,7 @@ pub enum Event {
 
 /// A process in which tests can run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
+pub struct EnvironmentFacts {
     pub id: EnvironmentId,
     pub origin: Isolation,
     pub parent: Option<EnvironmentId>,
@@ -133,6 +132,8 @@ pub enum ProblemKind {
     Collection,
     /// The runner rejected its command line or its configuration.
     Usage,
+    /// unflake does not support a part of the command. The last line of the text says what to do.
+    Refused,
     /// The runner could not be started, or exited before it had listed its tests.
     Start,
     /// An internal error of the runner or the agent.

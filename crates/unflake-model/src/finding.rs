@@ -9,8 +9,8 @@ pub(crate) mod searched;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Base, Cell, Divergence, Factor, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId,
-    Timestamp,
+    Base, Cell, Divergence, Failure, Filtered, Granularity, Influence, Isolation, LayerDifference, TestId, Timestamp,
+    World,
 };
 
 /// The conclusion of a technique about one test.
@@ -41,6 +41,8 @@ pub struct Reproduction {
 #[serde(rename_all = "kebab-case")]
 pub enum Shows {
     Fails,
+    /// It failed in each of several runs of the command, where the test is flaky.
+    AlwaysFails,
     Passes,
     /// It fails in some runs of the command and passes in others.
     SometimesFails,
@@ -50,22 +52,24 @@ pub enum Shows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     pub tests: Vec<TestId>,
-    /// The world of the session. Empty: that of the user's runner.
-    pub under: Vec<Factor>,
+    /// The world of the session.
+    pub under: World,
+    /// How many of them run at the same time in one process. 0: one after the other.
+    pub at_once: u32,
     pub shows: Shows,
 }
 
 impl Replay {
     pub fn fails(tests: Vec<TestId>) -> Self {
-        Self { tests, under: Vec::new(), shows: Shows::Fails }
+        Self { tests, under: World::default(), at_once: 0, shows: Shows::Fails }
     }
 
     pub fn passes(tests: Vec<TestId>) -> Self {
-        Self { tests, under: Vec::new(), shows: Shows::Passes }
+        Self { tests, under: World::default(), at_once: 0, shows: Shows::Passes }
     }
 
     pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
-        Self { tests, under: Vec::new(), shows: Shows::SometimesFails }
+        Self { tests, under: World::default(), at_once: 0, shows: Shows::SometimesFails }
     }
 
     /// What the outcomes so far let expect.
@@ -235,6 +239,12 @@ pub struct RestoreCounts {
     /// Runs with the cells as they were left in which the outcome stayed, out of all.
     pub stayed: u32,
     pub kept: u32,
+    /// Runs in which only these cells were as they were left, everything else that differed was
+    /// restored, and the outcome stayed: the cells are sufficient. Out of all; 0 of 0: not tried.
+    #[serde(default)]
+    pub sufficed: u32,
+    #[serde(default)]
+    pub alone: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -266,7 +276,7 @@ pub struct Evidence {
     pub after: u32,
     /// The `never-excuse` rule that forbids the verdict flaky although it passed later.
     pub never_excuse: Option<String>,
-    /// Whether the pass holds beyond the process of the failure. True: in some process it did not fail first and
+    /// Whether the pass is valid beyond the process of the failure. True: in some process it did not fail first and
     /// then pass. False: it did in every process. None: nothing to confirm, or unknown; `not_rerun` says why.
     #[serde(default)]
     pub confirmed: Option<bool>,
@@ -278,6 +288,9 @@ pub struct Evidence {
     /// Files without which it passes. It wrote them itself, and they outlive its process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_files: Vec<String>,
+    /// Tests beside which it fails: at the same time, in one process. Alone it passes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<TestId>,
     #[serde(default, skip_serializing_if = "EarlierRuns::is_empty")]
     pub earlier: EarlierRuns,
 }

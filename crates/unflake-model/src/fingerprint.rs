@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_and_where_does() {
+    fn message_and_location_matter() {
         let one = failure("the cart is empty", 12);
         assert_ne!(one.fingerprint(), failure("the cart is full", 12).fingerprint());
         assert_ne!(one.fingerprint(), Failure { kind: "KeyError".to_owned(), ..one.clone() }.fingerprint());

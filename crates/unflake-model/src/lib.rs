@@ -23,6 +23,7 @@ mod quarantine;
 mod session;
 mod test;
 mod trace;
+mod world;
 
 pub use amount::{Amount, Size};
 pub use assertion::{
@@ -34,8 +35,8 @@ pub use cell::{Cell, WriteSite};
 pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
 pub use day::Day;
 pub use dependencies::{Dependencies, Granularity, LeftFile};
-pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, Location, ValueSplit};
-pub use event::{Environment, Event, Problem, ProblemKind, Totals};
+pub use divergence::{Cause, Divergence, DivergenceKind, DivergencePoint, ForcedValue, Location, ValueSplit};
+pub use event::{EnvironmentFacts, Event, Problem, ProblemKind, Totals};
 pub use factor::Factor;
 pub use factor::declaration::{
     FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, NamesOfProgram, PlanContext,
@@ -60,6 +61,7 @@ pub use layer::{
 pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
-pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId};
+pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId, WORLD_NOT_REACHED};
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};
+pub use world::{Privacy, PrivatePart, Shared, World, WorldId};

@@ -62,8 +62,8 @@ impl fmt::Display for Death {
                 Some(name) => write!(f, "killed by {name}"),
                 None => write!(f, "killed by signal {number}"),
             },
-            Self::Exit(code) => write!(f, "the process left with exit code {code}"),
-            Self::Unknown => write!(f, "the process ended without a word"),
+            Self::Exit(code) => write!(f, "the process exited with code {code}"),
+            Self::Unknown => write!(f, "the process exited without a known cause"),
         }
     }
 }
@@ -101,6 +101,6 @@ mod tests {
     fn a_death_is_readable() {
         assert_eq!(Death::Signal(11).to_string(), "killed by SIGSEGV");
         assert_eq!(Death::Signal(44).to_string(), "killed by signal 44");
-        assert_eq!(Death::Exit(3).to_string(), "the process left with exit code 3");
+        assert_eq!(Death::Exit(3).to_string(), "the process exited with code 3");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Factor, Granularity, TestId};
+use crate::{Granularity, TestId, World};
 
 /// Numbers the sessions of one run, in the order in which techniques request them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct SessionId(pub u32);
 #[serde(transparent)]
 pub struct EnvironmentId(pub u32);
 
-/// An ordered list of tests to execute in one environment. Self-contained: it holds everything that
+/// An ordered list of tests to execute in one environment. Self-contained: it has everything that
 /// is needed to run it elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
@@ -36,10 +36,24 @@ pub struct Session {
     /// What to do with the state that the first `prefix` tests leave.
     #[serde(default)]
     pub probe: Option<Probe>,
-    /// The world to run in. None: that of the user's runner.
+    /// How many of its tests run at the same time in one process, where the runner can. 0: as many
+    /// as are usual for its purpose.
     #[serde(default)]
-    pub under: Option<Vec<Factor>>,
+    pub at_once: u32,
+    /// The world to run in, in a process that was started for it. None: that of the user's runner.
+    #[serde(default)]
+    pub under: Option<World>,
+    /// In a private world, as far as the machine permits it. Not where it runs in the live environment.
+    #[serde(default)]
+    pub private: bool,
+    /// What its processes draw at random follows from this number, as far as they do not share it
+    /// with other processes. Not where it runs in the live environment or has a world of its own.
+    #[serde(default)]
+    pub seed: Option<u64>,
 }
+
+/// Why a session did not run where no process could be put into its world.
+pub const WORLD_NOT_REACHED: &str = "the preloaded library does not reach the runner";
 
 /// What to do with the state that the prefix of a session leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +62,10 @@ pub struct Probe {
     pub restore: Vec<String>,
     /// Paths of cells whose writing lines to report. Such a session shares no prefix.
     pub watch: Vec<String>,
+    /// Of the cells that the instrument restores by itself (`Cell::preset`) only those that `restore`
+    /// names.
+    #[serde(default)]
+    pub bare: bool,
 }
 
 /// Why a technique requested a session. Stored with its attempts.
@@ -87,6 +105,14 @@ pub enum Purpose {
     Replay,
 }
 
+impl Purpose {
+    /// Whether the order of the tests decides what the session shows, so that they start one after
+    /// the other in one process.
+    pub fn keeps_order(self) -> bool {
+        matches!(self, Self::Twice | Self::Order | Self::Search | Self::State | Self::Look | Self::Replay)
+    }
+}
+
 /// Where a session runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -124,7 +150,10 @@ impl Session {
             prefix: 0,
             depends: None,
             probe: None,
+            at_once: 0,
             under: None,
+            private: false,
+            seed: None,
         }
     }
 }

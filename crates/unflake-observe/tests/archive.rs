@@ -119,7 +119,7 @@ fn truncated_threads_are_marked() {
     let trace = world.add(&part).unwrap();
     let [main, worker] = world.archive.strands(trace) else { panic!() };
     assert_eq!(main.truncated.as_deref(), Some("the limit of a thread was reached"));
-    assert_eq!(worker.truncated.as_deref(), Some("it was still running when the rest had ended"));
+    assert_eq!(worker.truncated.as_deref(), Some("it was still running at the end"));
     assert_eq!((worker.key.as_str(), worker.began), ("main.1", 250));
 }
 

@@ -55,6 +55,7 @@ fn fill(tests: usize, runs: usize) -> LayerArchive {
                 purpose: Purpose::Look,
                 environment,
                 origin: Isolation::Fork,
+                world: None,
                 position: test as u32,
                 run: 0,
                 outcome: Outcome::Passed,

@@ -11,7 +11,7 @@ mod payload;
 
 pub use injected_agent::{InjectedAgent, MissedAgent, PrependedVariable};
 pub use line::{Line, LineError, LineReader, MAX_LINE, to_line};
-pub use message::{AgentMessage, AttemptResult, Hello, ListedTest, NotRestored, StopCause};
+pub use message::{AgentMessage, AttemptResult, Hello, ListedTest, NotRestored, StopCause, TestNeeds};
 pub use order::{Order, ProbeOrder, RunOrder};
 pub use unflake_model::{Death, Failure, Outcome, Phase, ProblemKind, Test, TestId};
 
@@ -57,9 +57,11 @@ pub mod variables {
     /// For a driver: a directory shared by the drivers of all worlds of a run, removed with the
     /// run.
     pub const SHARED: &str = "UNFLAKE_SHARED";
+    /// How a process enters a private world, as JSON.
+    pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
     /// All of them.
-    pub const ALL: [&str; 14] = [
+    pub const ALL: [&str; 15] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -74,5 +76,6 @@ pub mod variables {
         FILTER,
         DOOR,
         SHARED,
+        PRIVATE,
     ];
 }

@@ -1,12 +1,14 @@
 //! What an agent reports to the engine. Payload types are the model's own; this module says how
 //! they look on the wire.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use unflake_model::{Death, Failure, Outcome, ProblemKind, Test, TestId, WriteSite};
 
 use crate::payload;
+use crate::payload::is_false;
 
 /// One line from an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,6 +83,12 @@ pub enum AgentMessage {
         #[serde(flatten, with = "payload::death")]
         death: Death,
     },
+    /// A process of the runner that runs tests, and has an agent of its own, has died.
+    Exited {
+        process: u32,
+        #[serde(flatten, with = "payload::death")]
+        death: Death,
+    },
     /// The agent's process is about to exit.
     Bye,
 }
@@ -96,6 +104,10 @@ pub struct Hello {
     /// The environment it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
+    /// The number of the process, where the runner runs its tests in several that are one
+    /// environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
     pub pid: u32,
     /// How many connections this environment had before. Messages on those precede messages on
     /// this one.
@@ -166,6 +178,28 @@ pub struct ListedTest {
     pub n: u32,
     #[serde(flatten, with = "TestFields")]
     pub test: Test,
+    #[serde(default, skip_serializing_if = "TestNeeds::is_nothing")]
+    pub needs: TestNeeds,
+}
+
+/// What a test needs for itself while it runs, as the project declares it to its runner.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestNeeds {
+    /// No other test may run at the same time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub alone: bool,
+    /// As many jobs as this; 0 is one.
+    #[serde(default, skip_serializing_if = "payload::is_zero")]
+    pub jobs: u32,
+    /// By name: a resource, and how many tests that need it may run at once.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, u32>,
+}
+
+impl TestNeeds {
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A test on the wire: fields without a value are omitted.

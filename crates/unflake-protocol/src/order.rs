@@ -8,6 +8,9 @@ use crate::payload::is_false;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum Order {
+    /// Report the tests, to one of several processes that have collected the same ones. Answered
+    /// by `listed` and `ready`. Where the runner has one process, the agent reports them unasked.
+    List,
     /// Run tests. Answered by `start` and `done` for each attempt, then `idle`.
     Run(RunOrder),
     /// Take a snapshot of all reachable state that tests could change. Answered by `remembered`.
@@ -25,7 +28,15 @@ pub enum Order {
     Filter { path: String },
     /// Fork this process. The child connects by itself as `environment` and takes orders of its
     /// own. Answered by `forked` or `unforkable`.
-    Fork { environment: u32 },
+    Fork {
+        environment: u32,
+        /// The child enters a private world first.
+        #[serde(default, skip_serializing_if = "is_false")]
+        private: bool,
+        /// What the child draws at random follows from this number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u64>,
+    },
     /// Wait for a forked child that has ended. Answered by `reaped`.
     Reap { environment: u32 },
     /// Exit. Answered by `bye`. The runner's exit code is made from `failed`, where given: the
@@ -71,6 +82,9 @@ pub struct RunOrder {
     /// its tests side by side is not used.
     #[serde(default, skip_serializing_if = "is_false")]
     pub in_order: bool,
+    /// For an isolated agent: how to start the processes of tests, as JSON. None: as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawn: Option<String>,
 }
 
 impl RunOrder {
@@ -87,6 +101,7 @@ impl RunOrder {
             apart: false,
             in_process: false,
             in_order: false,
+            spawn: None,
         }
     }
 }
@@ -99,6 +114,12 @@ pub struct ProbeOrder {
     pub after: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restore: Vec<String>,
+    /// Cells whose last writing line `changed` reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<String>,
+    /// Before the tests, restore only what `restore` names.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bare: bool,
 }
 
 fn one() -> u32 {

@@ -1,5 +1,9 @@
 //! How model types look on the wire, where that differs from how the model serializes them.
 
+pub(crate) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }
@@ -10,25 +14,25 @@ pub(crate) mod outcome {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use unflake_model::{Death, Outcome};
 
-    use super::death;
+    use super::death::DeathFields;
 
     #[derive(Serialize, Deserialize)]
-    struct Fields<S> {
+    struct OutcomeFields<S> {
         outcome: S,
         #[serde(flatten)]
-        death: death::Fields,
+        death: DeathFields,
     }
 
     pub(crate) fn serialize<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S::Error> {
         let death = match outcome {
             Outcome::Crashed(death) => (*death).into(),
-            _ => death::Fields::default(),
+            _ => DeathFields::default(),
         };
-        Fields { outcome: outcome.word(), death }.serialize(serializer)
+        OutcomeFields { outcome: outcome.word(), death }.serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Outcome, D::Error> {
-        let Fields { outcome, death } = Fields::<String>::deserialize(deserializer)?;
+        let OutcomeFields { outcome, death } = OutcomeFields::<String>::deserialize(deserializer)?;
         if outcome == Outcome::Crashed(Death::Unknown).word() {
             return Ok(Outcome::Crashed(death.into()));
         }
@@ -43,14 +47,14 @@ pub(crate) mod death {
     use unflake_model::Death;
 
     #[derive(Default, Serialize, Deserialize)]
-    pub(super) struct Fields {
+    pub(super) struct DeathFields {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<i32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<i32>,
     }
 
-    impl From<Death> for Fields {
+    impl From<Death> for DeathFields {
         fn from(death: Death) -> Self {
             match death {
                 Death::Signal(number) => Self { signal: Some(number), exit: None },
@@ -60,8 +64,8 @@ pub(crate) mod death {
         }
     }
 
-    impl From<Fields> for Death {
-        fn from(fields: Fields) -> Self {
+    impl From<DeathFields> for Death {
+        fn from(fields: DeathFields) -> Self {
             match (fields.signal, fields.exit) {
                 (Some(number), _) => Self::Signal(number),
                 (_, Some(code)) => Self::Exit(code),
@@ -71,11 +75,11 @@ pub(crate) mod death {
     }
 
     pub(crate) fn serialize<S: Serializer>(death: &Death, serializer: S) -> Result<S::Ok, S::Error> {
-        Fields::from(*death).serialize(serializer)
+        DeathFields::from(*death).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Death, D::Error> {
-        Fields::deserialize(deserializer).map(Death::from)
+        DeathFields::deserialize(deserializer).map(Death::from)
     }
 }
 
@@ -86,7 +90,7 @@ pub(crate) mod failure {
 
     #[derive(Serialize, Deserialize)]
     #[serde(remote = "Failure")]
-    struct Fields {
+    struct FailureFields {
         phase: Phase,
         kind: String,
         message: String,
@@ -98,17 +102,17 @@ pub(crate) mod failure {
     }
 
     #[derive(Serialize)]
-    struct Ref<'a>(#[serde(with = "Fields")] &'a Failure);
+    struct BorrowedFailure<'a>(#[serde(with = "FailureFields")] &'a Failure);
 
     #[derive(Deserialize)]
-    struct Owned(#[serde(with = "Fields")] Failure);
+    struct OwnedFailure(#[serde(with = "FailureFields")] Failure);
 
     pub(crate) fn serialize<S: Serializer>(failure: &Option<Failure>, serializer: S) -> Result<S::Ok, S::Error> {
-        failure.as_ref().map(Ref).serialize(serializer)
+        failure.as_ref().map(BorrowedFailure).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Failure>, D::Error> {
-        Ok(Option::<Owned>::deserialize(deserializer)?.map(|owned| owned.0))
+        Ok(Option::<OwnedFailure>::deserialize(deserializer)?.map(|owned| owned.0))
     }
 }
 

@@ -7,7 +7,7 @@ use unflake_model::{Attempt, Detail, Finding, Outcome, Purpose, TestId};
 use crate::RunReport;
 
 /// One test with its attempts and findings.
-pub(crate) struct TestCase<'a> {
+pub(crate) struct TestAttempts<'a> {
     pub(crate) id: &'a TestId,
     /// The file that defines it.
     pub(crate) file: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(crate) struct TestCase<'a> {
     pub(crate) intersect: Option<&'a Finding>,
 }
 
-impl<'a> TestCase<'a> {
+impl<'a> TestAttempts<'a> {
     fn new(id: &'a TestId) -> Self {
         Self { id, file: None, line: None, attempts: Vec::new(), finding: None, filtered: Vec::new(), intersect: None }
     }
@@ -49,12 +49,12 @@ impl<'a> TestCase<'a> {
 }
 
 /// Every test of a run: the listed ones in the runner's order, then those run without being listed.
-pub(crate) struct TestCases<'a> {
-    pub(crate) list: Vec<TestCase<'a>>,
+pub(crate) struct AttemptsByTest<'a> {
+    pub(crate) list: Vec<TestAttempts<'a>>,
     index: HashMap<&'a TestId, usize>,
 }
 
-impl<'a> TestCases<'a> {
+impl<'a> AttemptsByTest<'a> {
     pub(crate) fn of(run: &RunReport<'a>) -> Self {
         let mut cases = Self { list: Vec::with_capacity(run.tests.len()), index: HashMap::new() };
         for test in run.tests {
@@ -81,7 +81,7 @@ impl<'a> TestCases<'a> {
         cases
     }
 
-    pub(crate) fn get(&self, id: &TestId) -> Option<&TestCase<'a>> {
+    pub(crate) fn get(&self, id: &TestId) -> Option<&TestAttempts<'a>> {
         self.index.get(id).map(|&at| &self.list[at])
     }
 
@@ -90,9 +90,9 @@ impl<'a> TestCases<'a> {
         self.list.iter().filter(|case| !case.attempts.is_empty()).count()
     }
 
-    fn entry(&mut self, id: &'a TestId) -> &mut TestCase<'a> {
+    fn entry(&mut self, id: &'a TestId) -> &mut TestAttempts<'a> {
         let at = *self.index.entry(id).or_insert_with(|| {
-            self.list.push(TestCase::new(id));
+            self.list.push(TestAttempts::new(id));
             self.list.len() - 1
         });
         &mut self.list[at]

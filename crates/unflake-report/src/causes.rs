@@ -59,14 +59,7 @@ mod tests {
     }
 
     fn state(test: &str, kind: LeakKind, path: &str) -> Finding {
-        let cell = Cell {
-            path: path.into(),
-            kind: "module global".into(),
-            before: None,
-            after: None,
-            fixed: None,
-            written: None,
-        };
+        let cell = Cell { path: path.into(), kind: "module global".into(), ..Cell::default() };
         finding(
             test,
             Detail::State(Leak { kind, after: Vec::new(), cells: vec![cell], unknown: Vec::new(), evidence: None }),

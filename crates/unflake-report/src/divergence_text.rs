@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use unflake_model::{
-    Cause, Detail, Divergence, DivergenceKind, DivergencePoint, Finding, Location, SourceLine, ValueSplit,
+    Cause, Detail, Divergence, DivergenceKind, DivergencePoint, Finding, ForcedValue, Location, SourceLine, ValueSplit,
 };
 
 use crate::one_line;
@@ -83,6 +83,14 @@ pub(crate) fn no_location_reason(divergence: &Divergence) -> String {
             ),
         },
     }
+}
+
+/// `forcing jitter = 0.99 there: fails 5 of 5; forcing 0.01: passes 5 of 5`.
+pub(crate) fn proof_text(proof: &ForcedValue) -> String {
+    let ForcedValue { name, failing, failed, passing, passed, .. } = proof;
+    format!(
+        "forcing {name} = {failing} there: fails {failed} of {failed}; forcing {passing}: passes {passed} of {passed}"
+    )
 }
 
 pub(crate) fn kind_text(kind: DivergenceKind) -> &'static str {

@@ -19,8 +19,11 @@ fn of_leak(finding: &Finding, leak: &Leak) -> String {
         [first, rest @ ..] => format!("{} and {} more", first.path, rest.len()),
         [] => "it".to_owned(),
     };
+    if leak.cells.iter().any(|cell| cell.preset) {
+        return format!("let {cells} compute its values when they are used, or initialize it before the tests");
+    }
     // The test needs the state where it passes with it.
-    if finding.reproduce.first().is_some_and(|one| one.shows == Shows::Passes) {
+    if finding.reproduce.last().is_some_and(|one| one.shows == Shows::Passes) {
         return format!("set {cells} in a fixture of this test");
     }
     match &leak.after[..] {

@@ -17,7 +17,7 @@ mod test_summary;
 mod text;
 
 use unflake_model::{
-    Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Searched, Test, TestId, Totals,
+    Attempt, Feedback, Finding, Measurement, Problem, QuarantineResult, Searched, Test, TestId, Totals, World,
 };
 
 pub use divergence_text::finding_sentence;
@@ -50,6 +50,7 @@ pub use terminal::replay::replay;
 pub use terminal::score::{RecentOutcome, ScoreRow, ScoreSince, ScoreState, Scores};
 pub use terminal::summary::summary;
 pub use terminal::trace::{TraceListing, TraceStep, trace};
+pub use terminal::why::{WhyReport, WhyStep, diagnoses, why};
 pub use test_summary::{FlakyTest, KnownFinding, known_findings};
 pub use text::comment::{COMMENT, comment};
 pub use text::format::age;
@@ -85,6 +86,8 @@ pub struct RunReport<'a> {
     pub deselected: u32,
     /// In chronological order.
     pub attempts: &'a [Attempt],
+    /// The worlds that the attempts name.
+    pub worlds: &'a [World],
     pub findings: &'a [Finding],
     pub problems: &'a [Problem],
     pub notes: &'a [String],
@@ -98,15 +101,15 @@ pub struct RunReport<'a> {
     pub totals: &'a Totals,
     /// Whether a flaky test fails the run (`--flaky-result fail`).
     pub flaky_gates: bool,
-    /// Whether execution paths of its tests can be recorded.
-    pub can_locate: bool,
+    /// Whether its tests run in a chosen order in one process.
+    pub can_order: bool,
     /// What a search covered.
     pub searched: Option<&'a Searched>,
     /// Earlier findings about the tests that failed, from the history.
     pub known: &'a [KnownFinding],
     /// Result of a measurement, where there was one.
     pub measured: Option<&'a Measurement>,
-    pub exit: Exit<'a>,
+    pub exit: ExitMeaning<'a>,
 }
 
 impl<'a> RunReport<'a> {
@@ -129,7 +132,7 @@ impl<'a> RunReport<'a> {
 
 /// The exit code and its meaning: `Exit { code: 1, meaning: "one real failure" }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Exit<'a> {
+pub struct ExitMeaning<'a> {
     pub code: u8,
     pub meaning: &'a str,
 }

@@ -4,7 +4,6 @@
 use serde::Serialize;
 use unflake_model::{Detail, Finding, NioKind, VerdictKind};
 
-use crate::attempts_by_test::TestCases;
 use crate::divergence_text::finding_sentence;
 use crate::{RunReport, ScoreState, quote};
 
@@ -16,10 +15,8 @@ pub struct Symptoms<'a> {
     pub verdict: Option<VerdictKind>,
     /// How it failed over many runs, if known.
     pub state: Option<ScoreState>,
-    /// A failure message; empty if unknown.
-    pub failure: &'a str,
-    /// Whether execution paths of its runner can be recorded.
-    pub can_locate: bool,
+    /// Whether its runner runs tests in a chosen order in one process.
+    pub can_order: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -69,43 +66,31 @@ pub fn next_step<'a>(symptoms: &Symptoms<'_>, known: impl IntoIterator<Item = &'
 }
 
 /// The next step for a verdict of a run, given the earlier findings about its test.
-pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, cases: &TestCases, finding: &Finding) -> Option<NextStep<'a>> {
-    let failure = cases.get(&finding.test).and_then(|case| case.failures().next()?.failure.as_ref());
+pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, finding: &Finding) -> Option<NextStep<'a>> {
     let verdict = finding.verdict()?;
     // The verdict names the cause.
-    if !verdict.evidence.left_files.is_empty() {
+    if !verdict.evidence.left_files.is_empty() || !verdict.evidence.beside.is_empty() {
         return None;
     }
-    let symptoms = Symptoms {
-        test: finding.test.as_str(),
-        verdict: Some(verdict.kind),
-        state: None,
-        failure: failure.map_or("", |failure| &failure.message),
-        can_locate: run.can_locate,
-    };
+    let symptoms =
+        Symptoms { test: finding.test.as_str(), verdict: Some(verdict.kind), state: None, can_order: run.can_order };
     next_step(&symptoms, run.known_about(&finding.test).map(|known| &known.finding))
 }
 
 /// The command that looks for the cause of an undiagnosed test.
 pub(crate) fn next_command(symptoms: &Symptoms<'_>) -> Option<NextCommand> {
+    if let Symptoms { verdict: Some(VerdictKind::FlakyStateDependent), state: None, can_order: false, .. } = symptoms {
+        let (command, purpose) = ("unflake stress".to_owned(), "find the test beside which it fails");
+        return Some(NextCommand { command, purpose });
+    }
     let (name, purpose) = match symptoms {
         Symptoms { state: Some(ScoreState::Broken), .. } => ("history show", "since when it fails"),
         // Over many runs a real failure is one of several, and says nothing about the others.
         Symptoms { verdict: Some(VerdictKind::Real | VerdictKind::NotDecided), state: None, .. } => return None,
-        Symptoms { verdict: Some(VerdictKind::FlakyStateDependent), .. } => ("order", "find the polluter"),
-        Symptoms {
-            verdict: Some(VerdictKind::FlakyBursty | VerdictKind::FlakySeedDependent | VerdictKind::UnaffectedByChange),
-            ..
-        }
-        | Symptoms { state: Some(ScoreState::Bursty), .. } => FACTORS,
-        _ if names_time(symptoms.failure) || compares_other_order(symptoms.failure) => FACTORS,
-        Symptoms { can_locate: false, .. } => FACTORS,
-        _ => ("locate", "find the line where it starts"),
+        _ => ("why", "find the root cause"),
     };
     Some(NextCommand { command: format!("unflake {name} {}", quote(symptoms.test)), purpose })
 }
-
-const FACTORS: (&str, &str) = ("factors", "find the condition");
 
 /// Whether a finding says why a test is flaky, not only that it is.
 pub fn is_diagnosis(finding: &Finding) -> bool {
@@ -132,69 +117,26 @@ pub fn diagnosis_rank(finding: &Finding) -> impl Ord + use<> {
     (finding.confidence().is_none(), finding.confidence(), specific)
 }
 
-/// Whether a failure is about the clock or the calendar.
-fn names_time(failure: &str) -> bool {
-    const SIGNS: [&str; 8] =
-        ["datetime", "timedelta", "timezone", "time zone", "strftime", "localdate", "localtime", "instant.now"];
-    let failure = failure.to_lowercase();
-    SIGNS.iter().any(|sign| failure.contains(sign))
-}
-
-/// Whether a failure compares the same items in another order, as an unordered collection gives
-/// them.
-fn compares_other_order(failure: &str) -> bool {
-    failure.lines().any(|line| {
-        let Some((left, right)) = line.split_once(" == ").or_else(|| line.split_once(" != ")) else { return false };
-        match (items(left), items(right)) {
-            (Some(left), Some(right)) if left != right => sorted(left) == sorted(right),
-            _ => false,
-        }
-    })
-}
-
-/// The items of the list or tuple at the edge of a comparison.
-fn items(text: &str) -> Option<Vec<&str>> {
-    let (from, to) = (text.find(['[', '('])?, text.rfind([']', ')'])?);
-    let items: Vec<&str> = text.get(from + 1..to)?.split(',').map(str::trim).collect();
-    (items.len() > 1).then_some(items)
-}
-
-fn sorted(mut items: Vec<&str>) -> Vec<&str> {
-    items.sort_unstable();
-    items
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use unflake_model::{Leak, LeakKind};
 
-    fn symptoms<'a>(test: &'a str, verdict: VerdictKind, failure: &'a str) -> Symptoms<'a> {
-        Symptoms { test, verdict: Some(verdict), state: None, failure, can_locate: true }
-    }
-
-    #[track_caller]
-    fn check(verdict: VerdictKind, failure: &str, expected: Option<&str>) {
-        let test = "t.py::a b";
-        let found = next_command(&symptoms(test, verdict, failure)).map(|next| next.command);
-        assert_eq!(found.as_deref(), expected);
+    fn symptoms(test: &str, verdict: VerdictKind) -> Symptoms<'_> {
+        Symptoms { test, verdict: Some(verdict), state: None, can_order: true }
     }
 
     #[test]
     fn the_command_follows_from_the_evidence() {
-        check(VerdictKind::Real, "", None);
-        check(VerdictKind::FlakyStateDependent, "datetime", Some("unflake order 't.py::a b'"));
-        check(VerdictKind::FlakyBursty, "", Some("unflake factors 't.py::a b'"));
-        check(VerdictKind::FlakyIndependent, "assert 3 == 4", Some("unflake locate 't.py::a b'"));
-        check(VerdictKind::FlakyIndependent, "datetime.date(2026, 1, 1)", Some("unflake factors 't.py::a b'"));
-        check(VerdictKind::FlakyIndependent, "assert ['b', 'a'] == ['a', 'b']", Some("unflake factors 't.py::a b'"));
-        check(VerdictKind::FlakyIndependent, "assert [1, 2] == [1, 3]", Some("unflake locate 't.py::a b'"));
-    }
-
-    #[test]
-    fn a_test_that_cannot_be_traced_is_not_located() {
-        let blind = Symptoms { can_locate: false, ..symptoms("t", VerdictKind::FlakyIndependent, "") };
-        assert_eq!(next_command(&blind).unwrap().command, "unflake factors t");
+        let command = |symptoms: &Symptoms| next_command(symptoms).map(|next| next.command);
+        assert_eq!(command(&symptoms("t", VerdictKind::Real)), None);
+        let why = Some("unflake why 't.py::a b'".to_owned());
+        assert_eq!(command(&symptoms("t.py::a b", VerdictKind::FlakyIndependent)), why);
+        assert_eq!(command(&symptoms("t.py::a b", VerdictKind::FlakyStateDependent)), why);
+        let broken = Symptoms { state: Some(ScoreState::Broken), ..symptoms("t", VerdictKind::FlakyBursty) };
+        assert_eq!(command(&broken), Some("unflake history show t".to_owned()));
+        let unordered = Symptoms { can_order: false, ..symptoms("t", VerdictKind::FlakyStateDependent) };
+        assert_eq!(command(&unordered), Some("unflake stress".to_owned()));
     }
 
     #[test]
@@ -203,10 +145,7 @@ mod tests {
             let cell = unflake_model::Cell {
                 path: path.into(),
                 kind: "module global".into(),
-                before: None,
-                after: None,
-                fixed: None,
-                written: None,
+                ..unflake_model::Cell::default()
             };
             let leak = Leak { kind, after: Vec::new(), cells: vec![cell], unknown: Vec::new(), evidence: None };
             Finding {
@@ -218,7 +157,7 @@ mod tests {
             }
         };
         let known = [leak(LeakKind::Possible, "a"), leak(LeakKind::Proven, "b")];
-        let next = next_step(&symptoms("t", VerdictKind::FlakyStateDependent, ""), &known);
+        let next = next_step(&symptoms("t", VerdictKind::FlakyStateDependent), &known);
         assert_eq!(next, Some(NextStep::Diagnosed(&known[1])));
     }
 }

@@ -67,8 +67,7 @@ impl FlakyTest {
             test: self.test.as_str(),
             verdict: self.verdict,
             state: self.row.as_ref().map(|row| row.state),
-            failure: &self.failure,
-            can_locate: true,
+            can_order: true,
         }
     }
 }

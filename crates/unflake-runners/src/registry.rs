@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tracing::debug;
-use unflake_model::{Factor, FactorDeclaration};
+use unflake_model::FactorDeclaration;
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::{InjectedAgent, MissedAgent};
+use unflake_worlds::RuntimeSupport;
 
 use crate::options::RunnerOptions;
 use crate::runner::{
@@ -38,22 +39,22 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn Runner> {
 
 /// The runner of a command, as far as that is known before it starts.
 #[derive(Clone)]
-pub struct Selection {
+pub struct RunnerSelection {
     /// One, if its options or its command name it; otherwise every runner whose agent can be
     /// offered to an unknown command such as `make test`.
     candidates: Vec<&'static dyn Runner>,
 }
 
 /// Finds the runner of a command.
-pub fn select(command: &[String], options: &RunnerOptions) -> Selection {
+pub fn select(command: &[String], options: &RunnerOptions) -> RunnerSelection {
     let by_option = || all().find(|runner| runner.profile().options.iter().any(|one| options.has(one.name)));
     let by_command = || all().find(|runner| runner.profile().options.is_empty() && runner.recognizes(command));
     if let Some(runner) = by_option().or_else(by_command) {
         debug!(runner = runner.profile().name, ?command, "recognized the runner");
-        return Selection { candidates: vec![runner] };
+        return RunnerSelection { candidates: vec![runner] };
     }
     debug!(?command, "no runner recognized: offering every agent that can be injected");
-    Selection { candidates: all().filter(|runner| agent(*runner).is_some()).collect() }
+    RunnerSelection { candidates: all().filter(|runner| agent(*runner).is_some()).collect() }
 }
 
 /// Whether a runner recognizes the command as its own.
@@ -68,7 +69,7 @@ fn agent(runner: &dyn Runner) -> Option<InjectedAgent> {
     }
 }
 
-impl Selection {
+impl RunnerSelection {
     /// Whether the runner, or one that the command may lead to, can do something.
     pub fn can(&self, capability: impl Fn(&Capabilities) -> bool) -> bool {
         self.candidates.iter().any(|runner| capability(&runner.profile().capabilities))
@@ -90,13 +91,6 @@ impl Selection {
             self.candidates.iter().flat_map(|runner| runner.profile().files.restored_builds).copied().collect();
         let all = project_files().flat_map(|files| files.caches).copied();
         all.filter(|name| !restored.contains(name)).collect()
-    }
-
-    /// Worlds that differ in the seeds of the runner only. None: it has no seeds that can be set.
-    pub fn seed_worlds(&self, seeds: impl IntoIterator<Item = u32>) -> Vec<Vec<Factor>> {
-        let names: Vec<&str> = self.candidates.iter().flat_map(|runner| runner.profile().seeds).copied().collect();
-        let world = |seed: u32| names.iter().filter_map(|name| format!("{name}={seed}").parse().ok()).collect();
-        if names.is_empty() { Vec::new() } else { seeds.into_iter().map(world).collect() }
     }
 
     /// The first runner that the command may lead to.
@@ -196,6 +190,11 @@ pub fn global_inputs() -> Vec<&'static str> {
     project_files().flat_map(|files| files.global_inputs).copied().collect()
 }
 
+/// Globs of files that count for every test which uses a file in their directory.
+pub fn directory_inputs() -> impl Iterator<Item = &'static str> {
+    project_files().flat_map(|files| files.directory_inputs).copied()
+}
+
 pub fn never_excuse() -> impl Iterator<Item = &'static str> {
     all().flat_map(|runner| runner.profile().never_excuse).copied()
 }
@@ -211,6 +210,12 @@ pub fn call_tables() -> Vec<CallTable> {
 /// The factors that runners declare.
 pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
     all().flat_map(|runner| runner.profile().factors).copied()
+}
+
+/// What the languages of a command load in a world with a seed or a schedule.
+/// `cache`: a directory for files that stay.
+pub fn runtime_support(command: &[String], cache: Option<&Path>) -> Vec<RuntimeSupport> {
+    all().flat_map(|runner| runner.runtime_support(command, cache)).collect()
 }
 
 /// Beginnings of the names of the environment variables of all runners' tools.

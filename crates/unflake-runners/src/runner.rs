@@ -12,9 +12,10 @@ use unflake_model::FactorDeclaration;
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::{InjectedAgent, MissedAgent};
+use unflake_worlds::RuntimeSupport;
 
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite};
+use crate::driver::suite::{ListError, ListedSuite};
 
 /// A test runner.
 pub trait Runner: Sync {
@@ -64,6 +65,12 @@ pub trait Runner: Sync {
         None
     }
 
+    /// What its language loads in a world with a seed or a schedule, where the agent is not and this
+    /// command starts. `cache`: a directory for files that stay.
+    fn runtime_support(&self, _command: &[String], _cache: Option<&Path>) -> Vec<RuntimeSupport> {
+        self.profile().runtime_support.to_vec()
+    }
+
     /// A sample project for `unflake demo`.
     fn demo(&self) -> Option<&'static Demo> {
         None
@@ -86,7 +93,7 @@ pub enum AgentEntry {
 
 /// Lists the tests of a driven runner; running them is the same for all.
 pub struct Driver {
-    pub(crate) list: fn(&ListContext<'_>) -> Result<Suite, ListError>,
+    pub(crate) list: fn(&ListContext<'_>) -> Result<ListedSuite, ListError>,
 }
 
 /// What is known of a runner without looking at a command or a project.
@@ -109,8 +116,8 @@ pub struct Profile {
     pub call_tables: &'static [CallTable],
     /// Factors that mean something in its language only.
     pub factors: &'static [&'static FactorDeclaration],
-    /// Those of them that are seeds, which a process draws once. Every new process draws the others.
-    pub seeds: &'static [&'static str],
+    /// What its language loads in a world with a seed or a schedule, where the agent is not.
+    pub runtime_support: &'static [RuntimeSupport],
     /// Beginnings of the names of its tools' environment variables: without them little works.
     pub variables: &'static [&'static str],
     /// Directories of its tools: what tests read there is no input of the project.
@@ -130,7 +137,7 @@ impl Profile {
         temporary_names: &[],
         call_tables: &[],
         factors: &[],
-        seeds: &[],
+        runtime_support: &[],
         variables: &[],
         tool_homes: &[],
     };
@@ -143,6 +150,8 @@ pub struct Capabilities {
     pub fork: bool,
     /// One process runs its tests in any order.
     pub any_order: bool,
+    /// One process runs several tests at the same time, in threads.
+    pub side_by_side: bool,
     /// One process runs a test twice.
     pub repeat_in_process: bool,
     /// The lines that a test runs through can be recorded.
@@ -165,6 +174,7 @@ impl Capabilities {
     pub const NONE: Self = Self {
         fork: false,
         any_order: false,
+        side_by_side: false,
         repeat_in_process: false,
         trace: false,
         values: false,
@@ -211,9 +221,12 @@ pub struct ProjectFiles {
     pub settings: Option<SettingsTable>,
     /// Globs of files that build, install and configure: a change of one can affect every test.
     pub global_inputs: &'static [&'static str],
+    /// Globs of files that do so for the directory that they are in: a change of one can affect
+    /// every test that uses a file in it or below it. They count before `global_inputs`.
+    pub directory_inputs: &'static [&'static str],
     /// Names of caches and build directories. Nothing in them is part of the project.
     pub caches: &'static [&'static str],
-    /// Those of them that say nothing beyond the sources beside them.
+    /// Those of them that add nothing to the sources next to them.
     pub derived: &'static [&'static str],
     /// Build directories from which tests read and into which they write. They are restored like
     /// the rest of the project, even where they are a cache of another runner.
@@ -221,8 +234,15 @@ pub struct ProjectFiles {
 }
 
 impl ProjectFiles {
-    pub const NONE: Self =
-        Self { root_markers: &[], settings: None, global_inputs: &[], caches: &[], derived: &[], restored_builds: &[] };
+    pub const NONE: Self = Self {
+        root_markers: &[],
+        settings: None,
+        global_inputs: &[],
+        directory_inputs: &[],
+        caches: &[],
+        derived: &[],
+        restored_builds: &[],
+    };
 }
 
 /// A table in a settings file that several tools share.
@@ -277,6 +297,8 @@ pub struct ReplayedSession<'a> {
     pub command: &'a [String],
     /// In this order. Empty: the user's command as it is.
     pub tests: &'a [&'a str],
+    /// How many of them run at the same time in one process. 0: one after the other.
+    pub at_once: u32,
     /// The command for the first test alone, where the agent reported one.
     pub alone: Option<&'a [String]>,
     /// The directory that test ids are relative to.
@@ -290,6 +312,7 @@ impl ReplayedSession<'_> {
     pub(crate) fn default_command(&self) -> Option<Vec<String>> {
         match self.tests {
             [] => Some(self.command.to_vec()),
+            _ if self.at_once > 1 => None,
             [_] => self.alone.map(<[String]>::to_vec),
             _ => None,
         }

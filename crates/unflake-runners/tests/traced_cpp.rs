@@ -10,14 +10,14 @@ use support::{TestDirectory, assert_lines_exist, lines, marked, short, succeed, 
 use unflake_observe::trace::{ExecutedCode, Instrumented, Limits, Lines, Project, TracedAttempt, instrumented};
 use unflake_runners::traced_builds::{Flags, advice, clang, gcc};
 
-struct Built {
+struct CompiledPrograms {
     place: TestDirectory,
     root: PathBuf,
     /// By clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
 }
 
-impl Built {
+impl CompiledPrograms {
     fn project(&self) -> Project {
         Project::new(&self.root)
     }
@@ -48,8 +48,8 @@ fn compile(name: &str, source: &Path, flags: &Flags, out: &Path, more: &[&str]) 
     succeed(compiler(name).args(&flags.link).arg(&object).args(more).arg("-o").arg(out).args(["-pthread", "-ldl"]));
 }
 
-fn built() -> &'static Built {
-    static BUILT: OnceLock<Built> = OnceLock::new();
+fn built() -> &'static CompiledPrograms {
+    static BUILT: OnceLock<CompiledPrograms> = OnceLock::new();
     BUILT.get_or_init(|| {
         let place = TestDirectory::new("cxx");
         let source = place.write("project/main.cpp", MAIN);
@@ -64,11 +64,11 @@ fn built() -> &'static Built {
             (name, program)
         });
         let root = place.root.join("project");
-        Built { place, root, programs }
+        CompiledPrograms { place, root, programs }
     })
 }
 
-fn read(built: &Built, attempt: &str) -> TracedAttempt {
+fn read(built: &CompiledPrograms, attempt: &str) -> TracedAttempt {
     built.place.read(&built.place.attempt(attempt))
 }
 
@@ -207,7 +207,7 @@ fn the_ways_of_threads_and_signals_survive() {
 }
 
 #[test]
-fn a_binary_says_whether_it_can_be_traced() {
+fn a_binary_shows_whether_it_can_be_traced() {
     let built = built();
     assert_eq!(instrumented(&built.programs[0].1), Ok(Instrumented::Guards));
     assert_eq!(instrumented(&built.programs[1].1), Ok(Instrumented::Addresses));
@@ -220,7 +220,7 @@ fn a_binary_says_whether_it_can_be_traced() {
     let error = instrumented(&built.root.join("main.cpp")).unwrap_err();
     assert!(error.to_string().contains("neither a program nor a library"), "{error}");
 
-    // The trap: the same flag at link time brings clang's own runtime along, unless it is told not to.
+    // The trap: the same flag at link time brings clang's own runtime along, unless an option prevents it.
     let flags = clang(&built.place.runtime);
     let object = built.programs[0].1.with_extension("o");
     let trapped = built.place.root.join("trapped");
@@ -265,7 +265,7 @@ fn optimised_code_keeps_to_lines_that_exist() {
 }
 
 #[test]
-fn what_debug_information_does_not_say_is_told() {
+fn missing_debug_information_is_reported() {
     let built = built();
     let source = built.root.join("main.cpp");
     let bare = built.place.root.join("bare");

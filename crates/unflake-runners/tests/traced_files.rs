@@ -12,15 +12,15 @@ use support::{TestDirectory, succeed, traced};
 use unflake_observe::trace::{Depends, Limits, Project, TracedAttempt};
 use unflake_runners::traced_builds::{Flags, clang, gcc};
 
-struct Built {
+struct FileReaders {
     place: TestDirectory,
     root: PathBuf,
     /// By clang and by gcc.
     programs: [(&'static str, PathBuf); 2],
 }
 
-fn built() -> &'static Built {
-    static BUILT: OnceLock<Built> = OnceLock::new();
+fn built() -> &'static FileReaders {
+    static BUILT: OnceLock<FileReaders> = OnceLock::new();
     BUILT.get_or_init(|| {
         let place = TestDirectory::new("files");
         let source = place.write("project/main.cpp", MAIN);
@@ -45,11 +45,11 @@ fn built() -> &'static Built {
             let started = compilers.each_ref().map(|one| scope.spawn(move || compile(one)));
             started.map(|one| one.join().unwrap())
         });
-        Built { place, root, programs }
+        FileReaders { place, root, programs }
     })
 }
 
-impl Built {
+impl FileReaders {
     fn command(&self, program: &Path, what: &str, attempt: &str) -> Command {
         let mut command = traced(program, &self.place.attempt(attempt), Limits::default());
         command.arg(what).current_dir(&self.root);
@@ -77,7 +77,7 @@ fn texts(paths: &BTreeSet<PathBuf>) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_read_looked_for_listed_and_written_is_told_apart() {
+fn reads_lookups_listings_and_writes_are_distinguished() {
     built().each("reads", |depends, name| {
         assert_eq!(texts(&depends.executed), ["main.cpp"], "{name}");
         assert_eq!(
@@ -109,7 +109,7 @@ fn programs_that_are_not_traced_are_gaps() {
         assert_eq!(started.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&"env", &"false", &"ls", &"sh", &"true"]));
         for path in &depends.programs {
             assert!(path.is_file(), "{name}: {}", path.display());
-            let gap = format!("started {}: what it did is not known", path.display());
+            let gap = format!("started {}: its effects are unknown", path.display());
             assert!(depends.gaps.contains(&gap), "{name}: {gap} {depends:#?}");
         }
         assert_eq!(texts(&depends.missed), ["no-such-program"], "{name}");
@@ -118,7 +118,7 @@ fn programs_that_are_not_traced_are_gaps() {
 }
 
 #[test]
-fn a_program_that_is_traced_too_is_no_gap_unless_it_was_not_told() {
+fn a_traced_child_is_no_gap_unless_its_environment_was_replaced() {
     let built = built();
     for (name, program) in &built.programs {
         for (what, gaps) in [("again", 0), ("alone", 1)] {
@@ -165,10 +165,10 @@ fn what_was_opened_before_a_kill_is_kept() {
 }
 
 #[test]
-fn repetitions_are_dropped_and_a_bound_is_told() {
+fn repetitions_are_dropped_and_a_limit_is_reported() {
     built().each("often", |depends, name| {
         assert_eq!(texts(&depends.read), ["data/names.txt", "data/prices.txt"], "{name}");
-        let left_out = "files were left out: there are more than are kept of one process";
+        let left_out = "some files are missing: too many in one process";
         assert_eq!(depends.gaps, [left_out], "{name}");
         // One of the 16384 is a file of the system.
         assert_eq!(depends.missed.len() + depends.read.len(), 16383, "{name}");
@@ -185,20 +185,20 @@ fn a_library_that_was_not_built_for_tracing_is_a_gap() {
     succeed(Command::new("gcc").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(built.root.join("plain.so")));
     built.each("loads", |depends, name| {
         assert_eq!(texts(&depends.read), ["plain.so"], "{name}");
-        let gap = "/plain.so, which was not built for tracing: what it did is not known";
+        let gap = "/plain.so, which was not built for tracing: its effects are unknown";
         assert!(depends.gaps.len() == 1 && depends.gaps[0].ends_with(gap), "{name}: {:#?}", depends.gaps);
     });
 }
 
 #[test]
-fn what_cannot_be_written_down_is_told() {
+fn accesses_that_cannot_be_written_are_a_gap() {
     built().each("full", |depends, name| {
-        assert_eq!(depends.gaps, ["files were left out: they could not be written down"], "{name}");
+        assert_eq!(depends.gaps, ["some files are missing: they could not be written"], "{name}");
     });
 }
 
 #[test]
-fn calls_that_go_elsewhere_are_told() {
+fn calls_that_go_elsewhere_are_reported() {
     let built = built();
     let (_, program) = &built.programs[0];
     let library = succeed(Command::new("ldd").arg(program));
@@ -207,7 +207,10 @@ fn calls_that_go_elsewhere_are_told() {
     // With the C library before the runtime nothing arrives.
     succeed(built.command(program, "names", "elsewhere").env("LD_PRELOAD", library));
     let (_, depends) = built.depends("elsewhere");
-    assert!(depends.gaps[0].starts_with("files may have been opened unseen: `open` is replaced in "), "{depends:#?}");
+    assert!(
+        depends.gaps[0].starts_with("files may have been opened unobserved: `open` is replaced in "),
+        "{depends:#?}"
+    );
 }
 
 #[test]

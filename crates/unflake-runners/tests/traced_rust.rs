@@ -22,8 +22,8 @@ struct Workspace {
     /// The unit tests of `app`, and its integration test.
     unit: PathBuf,
     integration: PathBuf,
-    /// What cargo said at the plain, traced, plain and traced builds.
-    said: [String; 4],
+    /// Output of cargo at the plain, traced, plain and traced builds.
+    output: [String; 4],
 }
 
 impl Workspace {
@@ -55,9 +55,9 @@ fn cargo(place: &TestDirectory, root: &PathBuf, traced: bool, arguments: &[&str]
     cargo
 }
 
-fn executables(said: &str) -> Vec<PathBuf> {
-    let said = said.lines().filter(|line| line.trim_start().starts_with("Executable"));
-    said.filter_map(|line| Some(line.split_once('(')?.1.trim_end_matches(')').into())).collect()
+fn executables(output: &str) -> Vec<PathBuf> {
+    let output = output.lines().filter(|line| line.trim_start().starts_with("Executable"));
+    output.filter_map(|line| Some(line.split_once('(')?.1.trim_end_matches(')').into())).collect()
 }
 
 fn workspace() -> &'static Workspace {
@@ -68,14 +68,14 @@ fn workspace() -> &'static Workspace {
             place.write(&format!("project/{path}"), text);
         }
         let root = place.root.join("project");
-        let said = [false, true, false, true].map(|traced| text(&succeed(&mut cargo(&place, &root, traced, &[]))));
-        let built = executables(&said[3]);
+        let output = [false, true, false, true].map(|traced| text(&succeed(&mut cargo(&place, &root, traced, &[]))));
+        let built = executables(&output[3]);
         let find = |start: &str| {
             let starts = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
-            root.join(built.iter().find(starts).unwrap_or_else(|| panic!("{said:?}")))
+            root.join(built.iter().find(starts).unwrap_or_else(|| panic!("{output:?}")))
         };
         let (unit, integration) = (find("app-"), find("integration-"));
-        Workspace { place, root, unit, integration, said }
+        Workspace { place, root, unit, integration, output }
     })
 }
 
@@ -83,7 +83,7 @@ fn workspace() -> &'static Workspace {
 fn plain_and_traced_builds_leave_each_other_alone() {
     let workspace = workspace();
     let compiled = |at: usize| {
-        let lines = workspace.said[at].lines().filter_map(|line| line.trim().strip_prefix("Compiling "));
+        let lines = workspace.output[at].lines().filter_map(|line| line.trim().strip_prefix("Compiling "));
         let mut names: Vec<_> = lines.map(|line| line.split(' ').next().unwrap()).collect();
         names.sort();
         names
@@ -171,8 +171,8 @@ fn a_release_build_shows_what_was_inlined() {
     let workspace = workspace();
     let mut cargo = cargo(&workspace.place, &workspace.root, true, &["--release", "-p", "app", "--lib"]);
     // The user's own flags hold too: the test is there only with them.
-    let said = text(&succeed(cargo.env("RUSTFLAGS", "--cfg extra")));
-    let unit = workspace.root.join(&executables(&said)[0]);
+    let output = text(&succeed(cargo.env("RUSTFLAGS", "--cfg extra")));
+    let unit = workspace.root.join(&executables(&output)[0]);
     succeed(&mut workspace.test(&unit, "tests::extra", "release", Limits::default()));
     let attempt = workspace.place.read(&workspace.place.attempt("release"));
     assert!(assert_lines_exist(&attempt, &workspace.project(), &workspace.root) > 5);

@@ -29,7 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut store = Store::open(&place)?;
         let run = store.begin(&facts())?;
         let start = Instant::now();
-        store.record(run, &[Event::TestsListed { tests: listing.clone(), deselected: 0, isolated: false }])?;
+        store.record(
+            run,
+            &[Event::TestsListed { tests: listing.clone(), deselected: 0, isolated: false, seconds: 0.0 }],
+        )?;
         let listed = start.elapsed();
         if number == 1 {
             // Excludes the test names from the size of the attempts.
@@ -82,6 +85,7 @@ fn batch(number: usize, tests: &[Test]) -> Vec<Event> {
             purpose: Purpose::Suite,
             environment: EnvironmentId(position % 8),
             origin: Isolation::Process,
+            world: None,
             position: position / 8,
             run: 0,
             outcome: Outcome::Passed,

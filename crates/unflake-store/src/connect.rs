@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, Result};
 
 use crate::{FILE, QUARANTINE, StoreError, StoreLocation, schema};
 
-/// How long to wait for a lock that another process holds.
+/// How long to wait for a lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Hides everything in the directory from git except the quarantine file, which people commit.
@@ -75,7 +75,7 @@ pub(crate) fn open(location: &StoreLocation, path: &Path, shared: bool) -> Resul
     Ok(connection)
 }
 
-/// Why the database, or a file that SQLite keeps beside it, must not be opened: SQLite would follow
+/// Why the database, or a file that SQLite keeps next to it, must not be opened: SQLite would follow
 /// a link and write to a file that another user has chosen.
 fn foreign_file(path: &Path) -> Option<String> {
     ["", "-wal", "-shm", "-journal"].iter().find_map(|ending| {

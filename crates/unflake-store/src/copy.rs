@@ -8,7 +8,7 @@ use crate::{Store, StoreError};
 /// Rows that are read, compared and written per step.
 const BATCH: i64 = 500;
 
-struct Table {
+struct CopiedTable {
     name: &'static str,
     /// The first `keys` of them are the primary key.
     columns: &'static [&'static str],
@@ -18,7 +18,7 @@ struct Table {
 }
 
 /// In dependency order: each table follows the tables that it references.
-const TABLES: &[Table] = &[
+const TABLES: &[CopiedTable] = &[
     table(
         "run",
         1,
@@ -46,7 +46,8 @@ const TABLES: &[Table] = &[
     ),
     table("test", 1, &["id", "name", "file", "line"], &["file", "line"]),
     table("text", 1, &["id", "hash", "body"], &[]),
-    table("circumstance", 1, &["id", "run", "session", "environment", "purpose", "origin"], &[]),
+    table("world", 1, &["hash", "body"], &[]),
+    table("circumstance", 1, &["id", "run", "session", "environment", "purpose", "origin", "world"], &[]),
     table(
         "attempt",
         1,
@@ -106,8 +107,8 @@ const fn table(
     keys: usize,
     columns: &'static [&'static str],
     mutable: &'static [&'static str],
-) -> Table {
-    Table { name, columns, keys, mutable }
+) -> CopiedTable {
+    CopiedTable { name, columns, keys, mutable }
 }
 
 /// The number of rows in the copied history, and how many of them were new.
@@ -142,7 +143,7 @@ impl Store {
 
 type RowValues = Vec<Value>;
 
-impl Table {
+impl CopiedTable {
     fn copy(
         &self,
         from: &Database,

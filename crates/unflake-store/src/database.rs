@@ -46,7 +46,7 @@ pub(crate) enum DatabaseError {
     #[error("{0}")]
     Unreadable(String),
     /// A row that must exist does not.
-    #[error("what it is about is not there")]
+    #[error("it does not exist")]
     Missing,
     /// Two histories that should be equal differ in this table.
     #[error("its table `{0}` has something else")]
@@ -55,8 +55,8 @@ pub(crate) enum DatabaseError {
 
 fn connection_error(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it does not answer".to_owned(),
-        io::ErrorKind::UnexpectedEof => "it has closed the connection".to_owned(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it does not respond".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -39,7 +39,7 @@ pub enum StoreError {
     /// The file is not a database, or is damaged. It was not changed.
     #[error(
         "the history in {at} cannot be read and was left as it is. It is damaged or no database at all: \
-         {source}. Move the file away, with those beside it whose names begin the same, to begin a new history."
+         {source}. Move the file and those with the same prefix away to start a new history."
     )]
     Corrupt { at: LocationText, source: ErrorCause },
     /// The file is not a history of unflake, or a link to a file elsewhere. It was not changed.
@@ -53,8 +53,7 @@ pub enum StoreError {
     Busy { at: LocationText },
     /// The server cannot be reached, or the connection was lost.
     #[error(
-        "the history in {at} cannot be reached. The reason given is: {source}. See that the server runs and takes connections \
-         there, and try again: what was recorded before is safe, and what was not yet is kept whole or not at all."
+        "the history in {at} cannot be reached. The reason given is: {source}. Check that the server runs and accepts connections, and try again: recorded runs are safe."
     )]
     Unreachable { at: LocationText, source: ErrorCause },
     /// The server rejected the login.
@@ -94,7 +93,7 @@ impl LocationText {
 
     fn make_writable(&self) -> &'static str {
         if self.is_server {
-            "Let the owner of the tables grant this user to write, or name a user that may. Reading it may work all the same"
+            "Ask the owner of the tables for write permission, or name another user. Reading may still work"
         } else {
             "Make the file and its directory writable, or choose another directory"
         }
@@ -160,19 +159,18 @@ fn of_sqlite(at: LocationText, sqlite: ffi::Error, error: database::DatabaseErro
     }
 }
 
-pub(crate) const GIVE_PASSWORD: &str =
-    "Give a user and a password that the server knows: in the address, in PGPASSWORD, or in ~/.pgpass";
+pub(crate) const GIVE_PASSWORD: &str = "Give a valid user and password: in the address, in PGPASSWORD, or in ~/.pgpass";
 
 fn of_server(at: LocationText, code: &str, error: database::DatabaseError) -> StoreError {
     let source = error.into();
     match code {
         "28P01" => StoreError::Refused { at, source, next: GIVE_PASSWORD },
         "28000" => {
-            let next = "See that the server lets this user in from here (pg_hba.conf); this unflake does not encrypt connections";
+            let next = "Check that pg_hba.conf admits this user from here; unflake does not encrypt connections";
             StoreError::Refused { at, source, next }
         }
         "3D000" => {
-            StoreError::Refused { at, source, next: "Make the database (createdb NAME), or name one that is there" }
+            StoreError::Refused { at, source, next: "Create the database (createdb NAME), or name an existing one" }
         }
         // Insufficient privilege; read-only standby.
         "42501" | "25006" => StoreError::Unwritable { at, source },
@@ -212,8 +210,7 @@ mod tests {
         check(
             sqlite(ffi::SQLITE_NOTADB),
             "the history in .unflake/history.db cannot be read and was left as it is. It is damaged or no database at \
-             all: what SQLite says. Move the file away, with those beside it whose names begin the same, to begin \
-             a new history.",
+             all: what SQLite says. Move the file and those with the same prefix away to start a new history.",
         );
         check(
             sqlite(ffi::SQLITE_BUSY),

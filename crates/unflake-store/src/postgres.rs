@@ -168,7 +168,7 @@ impl Client {
         })?;
         // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK instead of an error.
         if sql == "COMMIT" && tag != "COMMIT" {
-            return Err(DatabaseError::Unreadable("the server has given up what was written".to_owned()));
+            return Err(DatabaseError::Unreadable("the server aborted the transaction".to_owned()));
         }
         Ok(())
     }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::params;
 use rusqlite::types::ToSql;
-use unflake_model::{Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, SessionId, TestId, Timestamp};
+use unflake_model::{
+    Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, SessionId, TestId, Timestamp, World, WorldId,
+};
 
 use crate::database::{DatabaseError, Result, Row};
 use crate::enum_columns::{EnumName, Json};
@@ -62,7 +64,7 @@ impl Store {
         let stored = self.list("SELECT body FROM event WHERE run = ? ORDER BY id", params![run.0], |row| {
             row.get::<Json<StoredObservation>>(0).map(|json| json.0)
         })?;
-        stored.into_iter().map(|stored| self.event(stored)).collect()
+        stored.into_iter().filter_map(|stored| self.event(stored).transpose()).collect()
     }
 
     /// The tests that match `pattern`, by name: the test with exactly this name; else those that
@@ -118,32 +120,41 @@ impl Store {
         Ok(tests)
     }
 
-    /// Whether a test has passed with exactly the files of this tree. Returns the tests that ran
-    /// before it in the same process; of several passes, the one with the fewest. None: no such
-    /// pass is known.
-    pub fn passed_at(&self, tree: &str, test: &TestId) -> Result<Option<Vec<TestId>>, StoreError> {
-        let sql = format!("{PASSES} AND run.tree_hash = ?2 ORDER BY attempt.position, attempt.id LIMIT 1");
-        let found = self.list(&sql, params![test.as_str(), tree], |row| {
-            Ok((row.get::<i64>(0)?, row.get::<i64>(1)?, row.get::<u32>(2)?))
-        })?;
-        let Some((run, environment, position)) = found.first().copied() else { return Ok(None) };
+    /// Whether a test has passed with exactly the files of this tree, in a world equal to that of
+    /// the suite of `run`. Returns the tests that ran before it in the same process; of several
+    /// passes, the one with the fewest. None: no such pass is known.
+    pub fn passed_at(&self, tree: &str, test: &TestId, run: RunId) -> Result<Option<Vec<TestId>>, StoreError> {
+        let sql = format!("{PASSES} AND run.tree_hash = ?2 ORDER BY attempt.position, attempt.id");
+        let found = self.list(&sql, params![test.as_str(), tree], known_pass)?;
+        let wanted = self.suite_world(run)?;
+        let Some(pass) = found.into_iter().find(|pass| pass.world == wanted) else { return Ok(None) };
         let mut before = self.list(
             "SELECT test.name FROM attempt JOIN circumstance ON circumstance.id = attempt.circumstance
              JOIN test ON test.id = attempt.test
              WHERE circumstance.run = ? AND circumstance.environment = ? AND attempt.position < ?
              ORDER BY attempt.position",
-            params![run, environment, position],
+            params![pass.run, pass.environment, pass.position],
             |row| row.get::<String>(0),
         )?;
         before.dedup();
         Ok(Some(before.into_iter().map(TestId::new).collect()))
     }
 
-    /// When a test last passed with the files of a tree, before a run.
+    /// When a test last passed with the files of a tree, before a run and in a world equal to that
+    /// of its suite.
     pub fn last_pass_at(&self, tree: &str, test: &TestId, before: RunId) -> Result<Option<Timestamp>, StoreError> {
-        let sql = format!("{PASSES} AND run.tree_hash = ?2 AND run.id < ?3 ORDER BY attempt.started DESC LIMIT 1");
-        let found = self.list(&sql, params![test.as_str(), tree, before.0], |row| row.get::<i64>(4))?;
-        Ok(found.first().copied().map(Timestamp))
+        let sql = format!("{PASSES} AND run.tree_hash = ?2 AND run.id < ?3 ORDER BY attempt.started DESC");
+        let found = self.list(&sql, params![test.as_str(), tree, before.0], known_pass)?;
+        let wanted = self.suite_world(before)?;
+        Ok(found.into_iter().find(|pass| pass.world == wanted).map(|pass| pass.started))
+    }
+
+    /// The world of the suite of a run, apart from what its attempts share.
+    fn suite_world(&self, run: RunId) -> Result<World, StoreError> {
+        let sql = "SELECT world.body FROM circumstance JOIN world ON world.hash = circumstance.world
+                   WHERE circumstance.run = ? AND circumstance.purpose = 'suite' LIMIT 1";
+        let found = self.list(sql, params![run.0], |row| Ok(row.get::<Json<World>>(0)?.0))?;
+        Ok(comparable(found.into_iter().next()))
     }
 
     /// The commits at which a test passed without uncommitted changes, newest first.
@@ -218,29 +229,40 @@ impl Store {
         interrupted.reverse();
         let mut attempts = Vec::new();
         for run in interrupted {
-            let worlds: HashMap<SessionId, Vec<Factor>> = (self.other_observations(run)?.into_iter())
-                .filter_map(|event| match event {
-                    Event::WorldEntered { session, factors } => Some((session, factors)),
-                    _ => None,
-                })
-                .collect();
+            let worlds = self.worlds_in(run)?;
             let of_test = self.attempts_in(run)?.into_iter().filter(|attempt| attempt.test == *test);
-            attempts.extend(of_test.filter_map(|attempt| Some((worlds.get(&attempt.session)?.clone(), attempt))));
+            let in_world = |attempt: Attempt| Some((worlds.get(&attempt.world?)?.factors.clone(), attempt));
+            attempts.extend(of_test.filter_map(in_world));
         }
         Ok(attempts)
     }
 
-    fn event(&self, stored: StoredObservation) -> Result<Event, StoreError> {
-        Ok(match stored {
+    /// The world with this id.
+    pub fn world(&self, id: WorldId) -> Result<Option<World>, StoreError> {
+        let sql = "SELECT body FROM world WHERE hash = ?";
+        let found = self.list(sql, params![id.0.cast_signed()], |row| row.get::<Json<World>>(0))?;
+        Ok(found.into_iter().next().map(|json| json.0))
+    }
+
+    /// The worlds of the attempts of one run.
+    pub fn worlds_in(&self, run: RunId) -> Result<HashMap<WorldId, World>, StoreError> {
+        let sql = "SELECT hash, body FROM world WHERE hash IN (SELECT world FROM circumstance WHERE run = ?)";
+        let read = |row: &Row| Ok((WorldId(row.get::<i64>(0)?.cast_unsigned()), row.get::<Json<World>>(1)?.0));
+        Ok(self.list(sql, params![run.0], read)?.into_iter().collect())
+    }
+
+    /// None: it is not needed any more.
+    fn event(&self, stored: StoredObservation) -> Result<Option<Event>, StoreError> {
+        Ok(Some(match stored {
+            StoredObservation::Under {} => return Ok(None),
             StoredObservation::Environment(environment) => Event::EnvironmentStarted(environment),
             StoredObservation::Problem(problem) => Event::Problem(problem),
             StoredObservation::Note(text) => Event::Note(text),
-            StoredObservation::Under { session, factors } => Event::WorldEntered { session, factors },
             StoredObservation::SessionEnded { session, left, why } => {
                 let left = left.into_iter().map(|id| self.test_name(id)).collect::<Result<_, _>>()?;
                 Event::SessionEnded { session, left, why }
             }
-        })
+        }))
     }
 
     fn test_name(&self, id: i64) -> Result<TestId, StoreError> {
@@ -282,7 +304,7 @@ const ATTEMPT_COLUMNS: &str = "
            test.name, circumstance.session, circumstance.purpose, circumstance.environment, circumstance.origin,
            attempt.position, attempt.again, attempt.outcome, attempt.started, attempt.seconds, stdout.body, stderr.body,
            failure.phase, kind.body, message.body, trace.body, file.body, failure.line,
-           run.changed, attempt.load";
+           run.changed, attempt.load, circumstance.world";
 
 /// The tables that belong to an attempt.
 const ATTEMPT_JOINS: &str = "
@@ -300,13 +322,38 @@ const ATTEMPT_JOINS: &str = "
 /// Passes of one test without uncommitted changes.
 const PASSES: &str = "
     SELECT circumstance.run, circumstance.environment, attempt.position, run.commit_hash,
-        attempt.started
+        attempt.started, world.body
     FROM attempt
     JOIN circumstance ON circumstance.id = attempt.circumstance
+    LEFT JOIN world ON world.hash = circumstance.world
     JOIN run ON run.id = circumstance.run
     WHERE attempt.test = (SELECT id FROM test WHERE name = ?1) AND run.dirty = 0
       AND attempt.outcome IN ('passed', 'expected-failure', 'unexpected-pass')
       AND circumstance.purpose IN ('suite', 'fresh', 'look')";
+
+/// A row of [`PASSES`].
+struct KnownPass {
+    run: i64,
+    environment: i64,
+    position: u32,
+    started: Timestamp,
+    world: World,
+}
+
+fn known_pass(row: &Row) -> Result<KnownPass> {
+    Ok(KnownPass {
+        run: row.get(0)?,
+        environment: row.get(1)?,
+        position: row.get(2)?,
+        started: Timestamp(row.get(4)?),
+        world: comparable(row.get::<Option<Json<World>>>(5)?.map(|body| body.0)),
+    })
+}
+
+/// A world as passes are compared by it. Where none was recorded, nothing had been chosen.
+fn comparable(world: Option<World>) -> World {
+    World { shared: Default::default(), ..world.unwrap_or_default() }
+}
 
 /// Decodes a row of [`ATTEMPT_COLUMNS`].
 fn stored_attempt(row: &Row) -> Result<StoredAttempt> {
@@ -330,6 +377,7 @@ fn stored_attempt(row: &Row) -> Result<StoredAttempt> {
             purpose: row.get::<EnumName<_>>(6)?.0,
             environment: EnvironmentId(row.get(7)?),
             origin: row.get::<EnumName<_>>(8)?.0,
+            world: row.get::<Option<i64>>(24)?.map(|hash| WorldId(hash.cast_unsigned())),
             position: row.get(9)?,
             run: row.get(10)?,
             outcome: row.get::<EnumName<_>>(11)?.0,

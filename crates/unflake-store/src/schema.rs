@@ -7,9 +7,11 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 ///
 /// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
 /// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
-/// files. 9: tables and stored findings get the names that the rest of unflake uses.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10];
+/// files. 9: tables and stored findings get the names that the rest of unflake uses. 10: load. 11: worlds.
+pub(crate) const MIGRATIONS: &[&str] = &[
+    VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10,
+    VERSION_11,
+];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
 /// `history`; 0 is a database without tables.
@@ -264,6 +266,15 @@ const VERSION_10: &str = "
 ALTER TABLE attempt ADD COLUMN load REAL;  -- load average per core; NULL: unknown
 ";
 
+const VERSION_11: &str = "
+-- The worlds in which attempts were made.
+CREATE TABLE world (
+    hash INTEGER PRIMARY KEY,  -- of its content
+    body TEXT    NOT NULL      -- JSON
+) STRICT;
+ALTER TABLE circumstance ADD COLUMN world INTEGER;  -- its hash; NULL: not recorded
+";
+
 pub(crate) fn version(connection: &Connection) -> Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -295,6 +306,27 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn version_11_keeps_attempts_without_a_world() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for migration in &MIGRATIONS[..10] {
+            connection.execute_batch(migration).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 10).unwrap();
+        let rows = "
+            INSERT INTO run (id, command, cwd, started, version, host, os, arch, cpus)
+                VALUES (1, '[]', '', 0, '', '', '', '', 1);
+            INSERT INTO circumstance (run, session, environment, purpose, origin) VALUES (1, 1, 1, 'fresh', 'fork');
+        ";
+        connection.execute_batch(rows).unwrap();
+
+        migrate(&mut connection).unwrap();
+
+        let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(count("SELECT count(*) FROM circumstance WHERE world IS NULL"), 1);
+        assert_eq!(count("SELECT count(*) FROM world"), 0);
+    }
 
     #[test]
     fn version_9_renames_tables_and_the_words_in_stored_findings() {

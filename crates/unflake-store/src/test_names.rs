@@ -28,7 +28,7 @@ fn read(path: &Path, typed: &str, limit: usize) -> rusqlite::Result<Vec<String>>
     if beginning.is_empty() { select("instr(name, ?1) > 0") } else { Ok(beginning) }
 }
 
-/// The address of the database. A reader of a write-ahead log creates the files beside it where
+/// The address of the database. A reader of a write-ahead log creates the files next to it where
 /// they do not exist, unless the database is declared immutable.
 fn uri(path: &Path) -> String {
     let escape = |letter: char| match letter {

@@ -6,8 +6,8 @@ use rusqlite::params;
 use rusqlite::types::ToSql;
 use serde::{Deserialize, Serialize};
 use unflake_model::{
-    Attempt, Dependencies, Environment, EnvironmentId, Event, Factor, Failure, Isolation, Problem, Purpose, SessionId,
-    Test, TestId, Timestamp,
+    Attempt, Dependencies, EnvironmentFacts, EnvironmentId, Event, Failure, Isolation, Problem, Purpose, SessionId,
+    Test, TestId, Timestamp, World,
 };
 
 use crate::database::{Database, DatabaseError, Result};
@@ -68,9 +68,7 @@ impl Store {
                     Event::EnvironmentStarted(environment) => {
                         writer.event(run, &StoredObservation::Environment(environment.clone()))?;
                     }
-                    Event::WorldEntered { session, factors } => {
-                        writer.event(run, &StoredObservation::Under { session: *session, factors: factors.clone() })?;
-                    }
+                    Event::WorldEntered(world) => writer.world(world)?,
                     Event::Problem(problem) => writer.event(run, &StoredObservation::Problem(problem.clone()))?,
                     Event::Note(text) => writer.event(run, &StoredObservation::Note(text.clone()))?,
                     Event::SessionEnded { session, left, why } => {
@@ -128,11 +126,16 @@ type Circumstance = (RunId, SessionId, EnvironmentId, Purpose, Isolation);
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StoredObservation {
-    Environment(Environment),
+    Environment(EnvironmentFacts),
     Problem(Problem),
     Note(String),
-    SessionEnded { session: SessionId, left: Vec<i64>, why: Option<String> },
-    Under { session: SessionId, factors: Vec<Factor> },
+    SessionEnded {
+        session: SessionId,
+        left: Vec<i64>,
+        why: Option<String>,
+    },
+    /// Written before worlds had a table.
+    Under {},
 }
 
 pub(crate) struct Writer<'a> {
@@ -231,17 +234,24 @@ impl Writer<'_> {
         if let Some(&id) = self.ids.circumstances.get(&key) {
             return Ok(id);
         }
-        let columns: [&dyn ToSql; 5] =
-            [&run.0, &attempt.session.0, &attempt.environment.0, &EnumName(attempt.purpose), &EnumName(attempt.origin)];
+        let world = attempt.world.map(|world| world.0.cast_signed());
+        let columns: [&dyn ToSql; 6] = [
+            &run.0,
+            &attempt.session.0,
+            &attempt.environment.0,
+            &EnumName(attempt.purpose),
+            &EnumName(attempt.origin),
+            &world,
+        ];
         let found = self.database.find(
             "SELECT id FROM circumstance
              WHERE run = ? AND session = ? AND environment = ? AND purpose = ? AND origin = ?",
-            &columns,
+            &columns[..5],
         )?;
         let id = match found {
             Some(id) => id,
             None => self.insert(
-                "INSERT INTO circumstance (run, session, environment, purpose, origin) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO circumstance (run, session, environment, purpose, origin, world) VALUES (?, ?, ?, ?, ?, ?)",
                 columns,
             )?,
         };
@@ -249,15 +259,34 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Replaces the dependencies of earlier runs, which describe older code.
+    fn world(&mut self, world: &World) -> Result<()> {
+        self.database.put(
+            "INSERT INTO world (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING",
+            params![world.id().0.cast_signed(), Json(world)],
+        )
+    }
+
+    /// Replaces the dependencies of earlier runs, which describe older code. What is incomplete
+    /// replaces nothing, and what was recorded with uncommitted changes does not replace what was
+    /// recorded without them at the same commit.
     fn dependencies(&mut self, run: RunId, test: &TestId, on: &Dependencies) -> Result<()> {
         let searched = to_json(&on.searched)?;
         let own = to_json(&Dependencies { searched: BTreeMap::new(), ..on.clone() })?;
         let test = self.test(test)?;
         let texts = self.texts(&[&own, &searched])?;
+        let conflict = match on.unknown.is_empty() {
+            true => {
+                "DO UPDATE SET run = excluded.run, own = excluded.own, searched = excluded.searched
+                 WHERE NOT EXISTS (
+                     SELECT 1 FROM run AS older JOIN run AS newer ON newer.commit_hash = older.commit_hash
+                     WHERE older.id = dependency.run AND newer.id = excluded.run AND older.dirty = 0 AND newer.dirty = 1)"
+            }
+            false => "DO NOTHING",
+        };
         self.database.put(
-            "INSERT INTO dependency (test, run, own, searched) VALUES (?, ?, ?, ?)
-             ON CONFLICT (test) DO UPDATE SET run = excluded.run, own = excluded.own, searched = excluded.searched",
+            &format!(
+                "INSERT INTO dependency (test, run, own, searched) VALUES (?, ?, ?, ?) ON CONFLICT (test) {conflict}"
+            ),
             params![test, run.0, texts[0], texts[1]],
         )
     }

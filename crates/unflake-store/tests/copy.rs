@@ -48,7 +48,7 @@ fn fill(store: &mut Store, times: u32) {
         replays: Vec::new(),
     };
     let on = Box::new(Dependencies { root: "/p".into(), ..Dependencies::default() });
-    store.record(run, &[Event::TestsListed { tests, deselected: 1, isolated: false }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 1, isolated: false, seconds: 0.0 }]).unwrap();
     store.record(run, &[Event::Note("a \0 note".into())]).unwrap();
     store.record(run, &[Event::DependenciesRecorded { session: SessionId(0), test: "a".into(), on }]).unwrap();
     for n in 0..times {

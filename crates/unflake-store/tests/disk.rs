@@ -11,9 +11,9 @@ use rusqlite::config::DbConfig;
 use unflake_store::{Store, StoreError};
 
 /// A mounted file system, unmounted on drop. None, with a message, if this user may not mount.
-struct Mount(PathBuf, #[allow(dead_code)] tempfile::TempDir);
+struct TmpfsMount(PathBuf, #[allow(dead_code)] tempfile::TempDir);
 
-impl Mount {
+impl TmpfsMount {
     fn tmpfs(options: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().to_owned();
@@ -26,7 +26,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for TmpfsMount {
     fn drop(&mut self) {
         run("umount", &["-l", self.0.to_str().unwrap()]);
     }
@@ -39,7 +39,7 @@ fn run(program: &str, arguments: &[&str]) -> bool {
 
 #[test]
 fn a_full_disk_loses_no_recorded_attempt() {
-    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let Some(mount) = TmpfsMount::tmpfs("size=1m") else { return };
     let ballast = mount.0.join("ballast");
     fs::write(&ballast, [1; 200_000]).unwrap();
     let dir = mount.0.join(".unflake");
@@ -71,7 +71,7 @@ fn a_full_disk_loses_no_recorded_attempt() {
 
 #[test]
 fn a_store_works_again_once_there_is_space() {
-    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let Some(mount) = TmpfsMount::tmpfs("size=1m") else { return };
     let dir = mount.0.join(".unflake");
     let mut store = Store::open(&dir).unwrap();
     let run = store.begin(&facts()).unwrap();
@@ -91,7 +91,7 @@ fn a_store_works_again_once_there_is_space() {
 
 #[test]
 fn a_history_can_be_read_on_a_full_disk() {
-    let Some(mount) = Mount::tmpfs("size=1m") else { return };
+    let Some(mount) = TmpfsMount::tmpfs("size=1m") else { return };
     let dir = mount.0.join(".unflake");
     let mut store = Store::open(&dir).unwrap();
     let run = store.begin(&facts()).unwrap();
@@ -104,7 +104,7 @@ fn a_history_can_be_read_on_a_full_disk() {
 
 #[test]
 fn creating_a_history_on_a_full_disk_fails() {
-    let Some(mount) = Mount::tmpfs("size=64k") else { return };
+    let Some(mount) = TmpfsMount::tmpfs("size=64k") else { return };
     fs::write(mount.0.join("ballast"), vec![1; 2_000_000]).unwrap_err();
     let error = Store::open(mount.0.join(".unflake")).unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
@@ -116,7 +116,7 @@ fn a_read_only_directory_is_refused() {
         let error = Store::open(dir).unwrap_err();
         assert!(matches!(error, StoreError::Unwritable { .. }), "{error:?}");
     };
-    if let Some(mount) = Mount::tmpfs("size=1m") {
+    if let Some(mount) = TmpfsMount::tmpfs("size=1m") {
         let dir = mount.0.join(".unflake");
         let mut store = Store::open(&dir).unwrap();
         let run_id = store.begin(&facts()).unwrap();
@@ -210,7 +210,7 @@ fn other_files_are_refused_and_unchanged() {
         let before = contents(dir.path());
         let error = Store::open(dir.path()).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
-        assert!(error.to_string().contains("Move the file away"), "{error}");
+        assert!(error.to_string().contains("Move the file and those with the same prefix away"), "{error}");
         assert!(contents(dir.path()) == before);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use common::{TestLocation, attempted, facts, failing, passing};
-use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Event, Outcome, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, Death, Dependencies, EnvironmentId, Event, Outcome, Purpose, SessionId, TestId, World};
 use unflake_store::{Revision, RunFacts};
 
 fn at(tree: &str, commit: &str, dirty: bool) -> RunFacts {
@@ -25,15 +25,25 @@ fn passes_are_found_with_the_tests_before_them(location: &TestLocation) {
     let in_suite = [passing("a", 0), failing("b", 1, ""), failing("b", 2, ""), passing("c", 3)];
     let elsewhere = Attempt { environment: EnvironmentId(9), ..passing("z", 0) };
     store.record(run, &attempted(in_suite.into_iter().chain([elsewhere]))).unwrap();
-    assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(tests(&["a", "b"])));
-    assert_eq!(store.passed_at("t1", &"a".into()).unwrap(), Some(Vec::new()));
-    assert_eq!(store.passed_at("t1", &"b".into()).unwrap(), None, "it only failed");
-    assert_eq!(store.passed_at("t2", &"a".into()).unwrap(), None);
-    assert_eq!(store.passed_at("t1", &"never heard of".into()).unwrap(), None);
+    assert_eq!(store.passed_at("t1", &"c".into(), run).unwrap(), Some(tests(&["a", "b"])));
+    assert_eq!(store.passed_at("t1", &"a".into(), run).unwrap(), Some(Vec::new()));
+    assert_eq!(store.passed_at("t1", &"b".into(), run).unwrap(), None, "it only failed");
+    assert_eq!(store.passed_at("t2", &"a".into(), run).unwrap(), None);
+    assert_eq!(store.passed_at("t1", &"never heard of".into(), run).unwrap(), None);
 
     let alone = Attempt { environment: EnvironmentId(10), purpose: Purpose::Fresh, ..passing("c", 0) };
     store.record(run, &attempted([alone])).unwrap();
-    assert_eq!(store.passed_at("t1", &"c".into()).unwrap(), Some(Vec::new()), "alone is worth more");
+    assert_eq!(store.passed_at("t1", &"c".into(), run).unwrap(), Some(Vec::new()), "alone is worth more");
+
+    let world = World { seed: Some(7), ..World::default() };
+    let seeded = |attempt: Attempt| Attempt { world: Some(world.id()), session: SessionId(3), ..attempt };
+    let other = store.begin(&at("t3", "c3", false)).unwrap();
+    store.record(other, &[Event::WorldEntered(world.clone())]).unwrap();
+    store.record(other, &attempted([seeded(passing("a", 0))])).unwrap();
+    assert_eq!(store.passed_at("t3", &"a".into(), run).unwrap(), None, "it passed in another world");
+    assert_eq!(store.passed_at("t3", &"a".into(), other).unwrap(), Some(Vec::new()));
+    let later = store.begin(&at("t3", "c3", false)).unwrap();
+    assert_eq!(store.last_pass_at("t3", &"a".into(), later).unwrap(), None);
 }
 
 fn tests_that_pass_and_fail_for_one_purpose_are_flaky(location: &TestLocation) {
@@ -65,7 +75,7 @@ fn passes_with_uncommitted_changes_or_at_the_base_do_not_count(location: &TestLo
     let clean = store.begin(&at("t1", "c1", false)).unwrap();
     let at_base = Attempt { purpose: Purpose::Base, session: SessionId(4), ..passing("a", 0) };
     store.record(clean, &attempted([at_base])).unwrap();
-    assert_eq!(store.passed_at("t1", &"a".into()).unwrap(), None);
+    assert_eq!(store.passed_at("t1", &"a".into(), clean).unwrap(), None);
     assert_eq!(store.commits_passed(&"a".into()).unwrap(), Vec::<String>::new());
     store.record(clean, &attempted([passing("a", 0)])).unwrap();
     assert_eq!(store.commits_passed(&"a".into()).unwrap(), ["c1"]);

@@ -84,11 +84,11 @@ fn reports_are_imported_once_and_resumed_after_interruption(location: &TestLocat
         .record_report(again.id, 0, &[execution("a", 0, Outcome::Passed), execution("b", 0, Outcome::Passed)])
         .unwrap();
     store.record_report(again.id, 2, &[execution("c", 0, Outcome::Passed)]).unwrap();
-    store.finish_report(again.id, "it ends in the middle").unwrap();
+    store.finish_report(again.id, "it is truncated").unwrap();
     store.finish_report(again.id, "").unwrap();
     let reports = store.reports(9).unwrap();
     assert_eq!((reports.len(), reports[0].executions), (1, 3));
-    assert_eq!(reports[0].ended.as_deref(), Some("it ends in the middle"), "the first reason stays");
+    assert_eq!(reports[0].ended.as_deref(), Some("it is truncated"), "the first reason stays");
     assert_eq!(executions_of(&store, "a").len(), 1);
     assert_eq!(executions_of(&store, "c").len(), 1);
 }

@@ -8,8 +8,8 @@ use common::{TestLocation, attempted, facts, failing, names, passing};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use unflake_model::{
-    Attempt, Death, Environment, EnvironmentId, Event, Failure, Isolation, Outcome, Phase, Problem, ProblemKind,
-    Purpose, SessionId, Test, Timestamp,
+    Attempt, Death, EnvironmentFacts, EnvironmentId, Event, Failure, Isolation, Outcome, Phase, Privacy, Problem,
+    ProblemKind, Purpose, SessionId, Shared, Test, Timestamp, World,
 };
 use unflake_store::{Revision, Run, RunFacts, RunId, Store};
 
@@ -22,7 +22,7 @@ fn runs_round_trip_with_later_updates(location: &TestLocation) {
 
     store.revision(run, &facts().revision).unwrap();
     let tests = vec![Test { id: "a".into(), file: Some("a.py".into()), line: Some(3), command: Vec::new() }];
-    store.record(run, &[Event::TestsListed { tests, deselected: 4, isolated: false }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 4, isolated: false, seconds: 0.0 }]).unwrap();
     store.record(run, &attempted([passing("a", 0), passing("b", 1)])).unwrap();
     store.finish(run, Timestamp(99), 130).unwrap();
 
@@ -54,7 +54,7 @@ fn other_observations_round_trip_in_order(location: &TestLocation) {
     let mut store = location.open();
     let run = store.begin(&facts()).unwrap();
     let events = [
-        Event::EnvironmentStarted(Environment {
+        Event::EnvironmentStarted(EnvironmentFacts {
             id: EnvironmentId(1),
             origin: Isolation::Fork,
             parent: Some(EnvironmentId(0)),
@@ -73,6 +73,21 @@ fn other_observations_round_trip_in_order(location: &TestLocation) {
     assert_eq!(store.other_observations(other).unwrap(), []);
     assert_eq!(store.attempts_in(run).unwrap(), [passing("a", 0)]);
     assert_eq!(store.attempts_in(other).unwrap(), []);
+}
+
+fn worlds_are_kept_once_and_found_by_id(location: &TestLocation) {
+    let mut store = location.open();
+    let run = store.begin(&facts()).unwrap();
+    let world = World { seed: Some(7), private: Privacy::all(), shared: Shared::Fork, ..World::default() };
+    let attempt = Attempt { world: Some(world.id()), ..passing("a", 0) };
+    for _ in 0..2 {
+        store.record(run, &[Event::WorldEntered(world.clone())]).unwrap();
+    }
+    store.record(run, &attempted([attempt.clone()])).unwrap();
+    assert_eq!(store.attempts_in(run).unwrap(), [attempt]);
+    assert_eq!(store.world(world.id()).unwrap(), Some(world.clone()));
+    assert_eq!(store.worlds_in(run).unwrap(), [(world.id(), world)].into());
+    assert_eq!(store.world(World::default().id()).unwrap(), None);
 }
 
 fn recording_to_an_unknown_run_fails_and_the_store_stays_usable(location: &TestLocation) {
@@ -97,7 +112,7 @@ fn tests_are_found_by_partial_names(location: &TestLocation) {
         "100%_sure",
     ];
     let tests = tests.map(|id| Test { id: id.into(), file: None, line: None, command: Vec::new() }).to_vec();
-    store.record(run, &[Event::TestsListed { tests, deselected: 0, isolated: false }]).unwrap();
+    store.record(run, &[Event::TestsListed { tests, deselected: 0, isolated: false, seconds: 0.0 }]).unwrap();
     let check = |pattern: &str, expected: &[&str]| {
         assert_eq!(names(&store.find_tests(pattern).unwrap()), expected, "{pattern}");
     };
@@ -187,6 +202,7 @@ fn attempts() -> impl Strategy<Value = Attempt> {
                 purpose,
                 environment: EnvironmentId(environment),
                 origin,
+                world: None,
                 position,
                 run,
                 outcome,
@@ -229,6 +245,7 @@ with_files_and_server! {
     runs_round_trip_with_later_updates,
     newest_attempts_come_first,
     other_observations_round_trip_in_order,
+    worlds_are_kept_once_and_found_by_id,
     recording_to_an_unknown_run_fails_and_the_store_stays_usable,
     tests_are_found_by_partial_names,
     nan_durations_are_accepted,

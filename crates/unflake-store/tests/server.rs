@@ -47,8 +47,7 @@ fn all_password_methods_work() {
         let wrong = refused(&server().address_as(user, "another", "x"));
         let expected = format!(
             "the history in postgres://{user}@127.0.0.1:PORT/postgres?schema=x cannot be opened. The reason given is: password \
-             authentication failed for user \"{user}\" (28P01). Give a user and a password that the server knows: in the \
-             address, in PGPASSWORD, or in ~/.pgpass."
+             authentication failed for user \"{user}\" (28P01). Give a valid user and password: in the address, in PGPASSWORD, or in ~/.pgpass."
         );
         assert_eq!(wrong, expected);
     }
@@ -59,9 +58,7 @@ fn a_missing_password_is_reported() {
     let address = server().address_as("somebody", "", "x").replace(":@", "@");
     assert_eq!(
         refused(&address),
-        "the history in postgres://somebody@127.0.0.1:PORT/postgres?schema=x cannot be opened. The reason given is: the server asks \
-         for a password, and none is given. Give a user and a password that the server knows: in the address, in PGPASSWORD, or in \
-         ~/.pgpass."
+        "the history in postgres://somebody@127.0.0.1:PORT/postgres?schema=x cannot be opened. The reason given is: the server asks for a password, and none was given. Give a valid user and password: in the address, in PGPASSWORD, or in ~/.pgpass."
     );
 }
 
@@ -69,9 +66,7 @@ fn a_missing_password_is_reported() {
 fn a_missing_server_is_reported() {
     assert_eq!(
         refused("postgres://ann:pa55-w0rd@127.0.0.1:1/ci"),
-        "the history in postgres://ann@127.0.0.1:1/ci cannot be reached. The reason given is: Connection refused (os error 111). See \
-         that the server runs and takes connections there, and try again: what was recorded before is safe, and what was not yet is \
-         kept whole or not at all."
+        "the history in postgres://ann@127.0.0.1:1/ci cannot be reached. The reason given is: Connection refused (os error 111). Check that the server runs and accepts connections, and try again: recorded runs are safe."
     );
     let dir = tempfile::tempdir().unwrap();
     let nowhere = refused(&format!("postgres://ann:pa55-w0rd@/ci?host={}", dir.path().display()));
@@ -87,7 +82,7 @@ fn other_protocols_are_reported() {
         let _ = listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
     let error = Store::open(location(&format!("postgres://ann@127.0.0.1:{port}/ci"))).unwrap_err().to_string();
-    assert!(error.contains("what answers there is no PostgreSQL"), "{error}");
+    assert!(error.contains("the server there is not PostgreSQL"), "{error}");
     other.join().unwrap();
 }
 
@@ -97,7 +92,7 @@ fn a_silent_server_times_out() {
     let port = listener.local_addr().unwrap().port();
     let began = std::time::Instant::now();
     let error = Store::open(location(&format!("postgres://ann@127.0.0.1:{port}/ci?connect_timeout=1"))).unwrap_err();
-    assert!(error.to_string().contains("it does not answer"), "{error}");
+    assert!(error.to_string().contains("it does not respond"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
@@ -106,7 +101,7 @@ fn a_missing_database_is_reported() {
     assert_eq!(
         refused(&server().address_of("x").replace("/postgres?", "/nothing?")),
         "the history in postgres://unflake@/nothing?host=DIR&port=PORT&schema=x cannot be opened. The reason given is: database \
-         \"nothing\" does not exist (3D000). Make the database (createdb NAME), or name one that is there."
+         \"nothing\" does not exist (3D000). Create the database (createdb NAME), or name an existing one."
     );
 }
 
@@ -127,8 +122,7 @@ fn a_read_only_user_can_read_and_gets_an_error_on_writing() {
     assert_eq!(
         message(&error),
         "the history in postgres://reader@127.0.0.1:PORT/postgres?schema=reading cannot be written. The reason given is: permission \
-         denied for table history (42501). Let the owner of the tables grant this user to write, or name a user that may. Reading \
-         it may work all the same."
+         denied for table history (42501). Ask the owner of the tables for write permission, or name another user. Reading may still work."
     );
     assert_eq!(reader.attempts_in(run).unwrap().len(), 3, "and goes on reading");
 
@@ -159,10 +153,12 @@ fn older_tables_are_migrated_by_their_owner_only() {
     drop(store);
     // The tables of version 5.
     server().ask(&format!(
-        "DROP TABLE {schema}.finding, {schema}.prepared, {schema}.feedback, {schema}.body, {schema}.renamed, {schema}.test_file;
+        "DROP TABLE {schema}.finding, {schema}.prepared, {schema}.feedback, {schema}.body, {schema}.renamed, {schema}.test_file,
+             {schema}.world;
          ALTER TABLE {schema}.event RENAME TO told;
          ALTER INDEX {schema}.event_by_run RENAME TO told_by_run;
          ALTER TABLE {schema}.attempt DROP COLUMN load;
+         ALTER TABLE {schema}.circumstance DROP COLUMN world;
          UPDATE {schema}.history SET version = 5"
     ));
     user("guest", "scram-sha-256");
@@ -229,8 +225,7 @@ fn a_database_without_utf8_is_refused() {
     assert_eq!(
         message,
         "the history in postgres://unflake@/western?host=DIR&port=PORT&schema=x cannot be opened. The reason given is: its database \
-         keeps texts as LATIN1, and tests print other characters. Make a database that keeps all characters (createdb -E UTF8 -T \
-         template0 NAME)."
+         has the encoding LATIN1; UTF8 is required. Create a UTF-8 database (createdb -E UTF8 -T template0 NAME)."
     );
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn counted_verdict(
         not_rerun: None,
         other_seeds_failed: 0,
         left_files: Vec::new(),
+        beside: Vec::new(),
         earlier: EarlierRuns::default(),
     };
     let rung = kind.is_flaky().then_some(Rung::Fresh);

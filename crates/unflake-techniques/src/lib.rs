@@ -5,6 +5,8 @@
 //! - `order`, `idempotence`, `leaked_state`: tests that depend on other tests or on themselves
 //! - `divergence`: where a flaky test starts to fail
 //! - `environment`: which condition makes a test fail
+//! - `intervention`: proves what they found by forcing it
+//! - `diagnose`: why a test is flaky, by all of these
 //! - `variance`, `assertion_filter`: how runs of unchanged code differ, and tolerating it
 //! - `stress`, `score`, `quarantine`: provoking, ranking and excusing failures
 //! - `search`, `stats`, `finding`: what several techniques share; `simulation`: test doubles
@@ -13,10 +15,12 @@
 
 mod assertion_filter;
 mod change_impact;
+mod diagnose;
 mod divergence;
 mod environment;
 mod finding;
 mod idempotence;
+mod intervention;
 mod leaked_state;
 mod order;
 mod quarantine;
@@ -39,9 +43,14 @@ pub use assertion_filter::tune::{FailureLabel, ScoredFailure, ThresholdAdvice, T
 pub use change_impact::dependency_learning::DependencyLearning;
 pub use change_impact::intersect::{can_affect, touched_paths};
 pub use change_impact::unaffected::AtBase;
+pub use diagnose::diagnosis::{Diagnosis, DiagnosisConfig, StepCost};
+pub use diagnose::fix_check::{FixCheck, FixCheckConfig};
+pub use diagnose::steps::DiagnosisStep;
 pub use divergence::locate::{Locate, LocateConfig, LocateCounts};
 pub use environment::experiment::{Experiment, ExperimentConfig};
 pub use idempotence::nio::{NioConfig, NioDetection};
+pub use idempotence::prefilter::ScreenIn;
+pub use intervention::forced_value::{Intervention, InterventionConfig};
 pub use order::search::{OrderConfig, OrderDetection};
 pub use quarantine::quarantine_standing;
 pub use rerun::ladder::{Ladder, Rungs};

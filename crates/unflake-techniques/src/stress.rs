@@ -1,23 +1,55 @@
 //! Stress: runs every test repeatedly, in parallel with copies of itself, until it fails or the
 //! budget is exhausted.
 //!
-//! Copies contend for everything a test shares with other processes (ports, files, the clock, the
-//! CPU), and more of them run than there are cores. Each copy has a fresh environment, so that
-//! nothing else differs between attempts. A test that has failed is not run again once it has also
-//! passed or failed often enough; the others continue.
+//! Copies contend for the CPU and the clock: more of them run than there are cores. Each copy has a
+//! fresh environment in a private world, so that it meets no other copy in files and ports. Where
+//! worlds cannot be private, a failure beside copies is confirmed alone: what passes alone and fails
+//! beside copies again fails when two run at once. A test that fails in every private world and
+//! passes alone outside needs what a private world lacks; that is no finding. A test that has failed
+//! is not run again once it has also passed or failed often enough; the others continue.
 //!
-//! Every test runs once before any runs beside its copies, and from then on those come first that
-//! have taken the least time. So a short budget reaches all tests, wherever they are in the suite.
+//! Each attempt draws from a seed of its own, so that a seed that fails can be tried again.
+//!
+//! Every test runs once before any runs beside its copies. From then on those come first of which a
+//! second of the budget promises the most failures: tests that failed in earlier runs, that have run
+//! seldom, and that are short. So a short budget reaches all tests, wherever they are in the suite.
+//!
+//! Where a process of the runner runs several tests at the same time, different tests run beside
+//! each other, too (`company`).
+
+mod company;
 
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Coverage, Event, Finding, Isolation, Outcome, Purpose, Session, SessionId, TestId, VerdictKind,
+    Attempt, Coverage, Event, Finding, Granularity, Isolation, Outcome, PrivatePart, Purpose, Replay, Session,
+    SessionId, TestId, VerdictKind, World, WorldId,
 };
 
 use crate::finding::counted_verdict;
 use crate::search::budget::Budget;
+use crate::search::rng::SeededRng;
+use crate::stats::failure_rate::FailureCount;
+use crate::stress::company::Company;
 use crate::{Recordings, Technique};
+
+/// The tests of a batch are expected to take this share of the budget, within these bounds in
+/// seconds: short enough to change the choice, long enough to keep all cores busy.
+const BATCH_SHARE: f64 = 0.05;
+const BATCH_SECONDS: (f64, f64) = (1.0, 10.0);
+/// What starting a process takes, in seconds, whatever the test.
+const START: f64 = 0.002;
+/// What is assumed of a test that has never run: half a failure in one run.
+const PRIOR_FAILURES: f64 = 0.5;
+/// Runs alone that show that a test passes alone.
+const ALONE: u32 = 3;
+/// Further runs beside copies, in rounds, to see a failure again.
+const ROUNDS_AGAIN: u32 = 3;
+
+/// Files that a finding names.
+const MOST_FILES: usize = 3;
+/// What systems and runtimes say of a port that is taken.
+const PORT_TAKEN: [&str; 3] = ["ddress already in use", "EADDRINUSE", "AddrInUse"];
 
 /// Budget, repetitions and parallelism.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +61,12 @@ pub struct StressConfig {
     /// Copies of one test per batch.
     pub copies: u32,
     pub fresh_by: Isolation,
+    /// How many tests run at the same time in one process of the runner. 1: one after the other.
+    pub threads: u32,
+    /// Failures and runs of tests in earlier runs.
+    pub earlier: HashMap<TestId, (u32, u32)>,
+    /// Decides which tests run at the same time.
+    pub seed: u64,
 }
 
 pub struct Stress {
@@ -37,7 +75,18 @@ pub struct Stress {
     tests: Vec<StressedTest>,
     /// Indexes into `tests`.
     at: HashMap<TestId, usize>,
+    company: Company,
+    /// Number of batches of copies or groups so far.
+    batches: u32,
+    /// Number of attempts, in company or not.
+    observed: u32,
     requested: u32,
+    /// The worlds of the attempts.
+    worlds: HashMap<WorldId, World>,
+    /// Sessions that run alone, outside of private worlds.
+    alone: HashMap<SessionId, usize>,
+    /// Sessions that only record the files that a test writes.
+    recording: HashMap<SessionId, usize>,
 }
 
 /// Attempts at one test so far.
@@ -48,39 +97,168 @@ struct StressedTest {
     failed: u32,
     /// Time that its attempts took.
     seconds: f64,
+    /// Number of runs at the same time as other tests.
+    in_company: u32,
     /// Number and outcome of the first failing attempt.
     first_failure: Option<(u32, Outcome)>,
     /// Why it cannot run at all.
     left: Option<String>,
+    /// What its copies share, where worlds are not private.
+    shared: Vec<PrivatePart>,
+    /// A failure says that a port is taken.
+    finds_port_taken: bool,
+    /// The files that it writes, once it is known to fail beside copies only.
+    writes: Option<Vec<String>>,
+    /// The first seeds with which it failed and with which it passed.
+    seeds: (Option<u64>, Option<u64>),
+    /// Runs and failures alone, after it failed beside copies.
+    alone: (u32, u32),
+    /// It fails in every private world and passes alone outside.
+    needs_outside: bool,
+    /// Failures when it ran alone for the last time, and rounds beside copies since.
+    again: Option<(u32, u32)>,
 }
+
+/// Sessions that are expected to take so many seconds.
+type NextBatch = fn(&mut Stress, f64) -> Vec<Session>;
 
 impl Stress {
     pub fn new(config: StressConfig) -> Self {
         let budget = Budget::new(config.seconds);
-        Self { config, budget, tests: Vec::new(), at: HashMap::new(), requested: 0 }
+        let company = Company::new(config.threads, config.seed);
+        Self {
+            config,
+            budget,
+            tests: Vec::new(),
+            at: HashMap::new(),
+            company,
+            batches: 0,
+            observed: 0,
+            requested: 0,
+            worlds: HashMap::new(),
+            alone: HashMap::new(),
+            recording: HashMap::new(),
+        }
     }
 
     fn observe_attempt(&mut self, attempt: &Attempt) {
+        self.budget.observe(attempt);
+        self.observed += 1;
+        if self.recording.contains_key(&attempt.session) {
+            return;
+        }
+        if let Some(at) = self.alone.get(&attempt.session) {
+            return self.tests[*at].observe_alone(attempt.outcome);
+        }
+        if self.company.observe(attempt) {
+            return;
+        }
         let Some(test) = self.at.get(&attempt.test).map(|at| &mut self.tests[*at]) else { return };
+        if let Some(world) = attempt.world.and_then(|world| self.worlds.get(&world)) {
+            test.shared = PrivatePart::ALL.into_iter().filter(|part| !world.private.has(*part)).collect();
+            match attempt.outcome {
+                outcome if outcome.is_failure() => test.seeds.0 = test.seeds.0.or(world.seed),
+                outcome if outcome.is_pass() => test.seeds.1 = test.seeds.1.or(world.seed),
+                _ => {}
+            }
+        }
         test.attempts += 1;
         test.passed += u32::from(attempt.outcome.is_pass());
         test.seconds += attempt.seconds;
         if attempt.outcome.is_failure() {
+            let message = attempt.failure.as_ref().map_or("", |failure| &failure.message);
+            test.finds_port_taken |= PORT_TAKEN.iter().any(|text| message.contains(text));
             test.failed += 1;
             test.first_failure.get_or_insert((test.attempts, attempt.outcome));
         }
-        self.budget.observe(attempt);
+    }
+
+    /// The failures that a second spent on a test promises.
+    fn promise(&self, test: &StressedTest) -> f64 {
+        let earlier = self.config.earlier.get(&test.test).copied().unwrap_or_default();
+        let counted = FailureCount::new(earlier.0 + test.failed, earlier.1 + test.attempts);
+        (f64::from(counted.failed) + PRIOR_FAILURES) / f64::from(counted.runs + 1) / test.cost()
+    }
+
+    /// Copies of the most promising tests, as many as take `seconds`. The first time, every test
+    /// once.
+    fn copies(&mut self, mut seconds: f64) -> Vec<Session> {
+        let is_first = self.tests.iter().all(|test| test.attempts == 0);
+        let most = self.most_sessions();
+        let mut promising: Vec<(f64, usize)> =
+            self.tests.iter().enumerate().map(|(at, test)| (self.promise(test), at)).collect();
+        promising.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut sessions = Vec::new();
+        for (_, at) in promising {
+            let copies = self.copies_to_run(&self.tests[at]);
+            if let (1.., Some((_, rounds))) = (copies, &mut self.tests[at].again) {
+                *rounds += 1;
+            }
+            for _ in 0..copies {
+                sessions.push(self.session(at, true));
+            }
+            seconds -= f64::from(copies) * self.tests[at].cost();
+            if !is_first && (seconds <= 0.0 || sessions.len() >= most) {
+                break;
+            }
+        }
+        sessions
+    }
+
+    /// Different tests at the same time, as many as take `seconds`.
+    fn groups(&mut self, seconds: f64) -> Vec<Session> {
+        let most = self.most_sessions();
+        let Self { company, tests, requested, config, .. } = self;
+        let id = || {
+            *requested += 1;
+            SessionId(*requested)
+        };
+        let may_run = |at: usize, planned: u32| {
+            let StressedTest { passed, attempts, in_company, .. } = tests[at];
+            passed == attempts && config.times.is_none_or(|times| attempts + in_company + planned < times)
+        };
+        let mut sessions = company.groups(id, may_run, |at| tests[at].cost(), (seconds, most));
+        for session in &mut sessions {
+            (session.private, session.seed) = (true, Some(seed_of(config.seed, session.id)));
+        }
+        for test in sessions.iter().flat_map(|session| &session.tests) {
+            self.tests[self.at[test]].in_company += 1;
+        }
+        sessions
+    }
+
+    /// The sessions of a batch, as fast as attempts have been so far. On a busy machine an attempt
+    /// takes much longer than its test.
+    fn most_sessions(&self) -> usize {
+        let elapsed = self.config.seconds - self.budget.seconds_left();
+        let rate = self.observed as f64 / elapsed.max(0.1);
+        (self.batch_seconds() * rate).clamp(f64::from(self.config.copies.max(1)), 10_000.0) as usize
+    }
+
+    fn batch_seconds(&self) -> f64 {
+        (self.config.seconds * BATCH_SHARE).clamp(BATCH_SECONDS.0, BATCH_SECONDS.1)
+    }
+
+    fn session(&mut self, at: usize, private: bool) -> Session {
+        // Session 0 is the suite, which does not run here.
+        self.requested += 1;
+        let (id, test) = (SessionId(self.requested), self.tests[at].test.clone());
+        let seed = Some(seed_of(self.config.seed, id));
+        Session { private, seed, ..Session::fresh(id, Purpose::Stress, self.config.fresh_by, vec![test]) }
     }
 
     /// Number of further copies of a test to run now.
     fn copies_to_run(&self, test: &StressedTest) -> u32 {
         // A test that is skipped once is skipped always.
         let is_skipped = test.attempts > 0 && test.passed + test.failed == 0;
-        let is_decided = test.failed > 0 && (test.passed > 0 || test.attempts > 1 || test.has_crashed());
-        if is_decided || test.left.is_some() || is_skipped {
+        let is_decided = test.is_suspect() && !test.runs_again();
+        if is_decided || test.left.is_some() || is_skipped || test.needs_outside {
             return 0;
         }
-        let left = self.config.times.map_or(u32::MAX, |times| times.saturating_sub(test.attempts));
+        if test.runs_again() {
+            return self.config.copies.max(2);
+        }
+        let left = self.config.times.map_or(u32::MAX, |times| times.saturating_sub(test.attempts + test.in_company));
         let copies = if test.attempts == 0 { 1 } else { self.config.copies.max(1) };
         copies.min(left)
     }
@@ -89,7 +267,9 @@ impl Stress {
 impl Technique for Stress {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         match event {
-            Event::TestsListed { tests, .. } => {
+            Event::TestsListed { tests, seconds, .. } => {
+                self.budget = Budget::new(self.config.seconds - seconds);
+                self.company.listed(tests);
                 for test in tests {
                     self.at.insert(test.id.clone(), self.tests.len());
                     self.tests.push(StressedTest {
@@ -98,9 +278,23 @@ impl Technique for Stress {
                         passed: 0,
                         failed: 0,
                         seconds: 0.0,
+                        in_company: 0,
                         first_failure: None,
                         left: None,
+                        shared: Vec::new(),
+                        finds_port_taken: false,
+                        writes: None,
+                        seeds: (None, None),
+                        alone: (0, 0),
+                        needs_outside: false,
+                        again: None,
                     });
+                }
+            }
+            Event::WorldEntered(world) => drop(self.worlds.insert(world.id(), world.clone())),
+            Event::DependenciesRecorded { session, on, .. } => {
+                if let Some(at) = self.recording.get(session) {
+                    self.tests[*at].writes = Some(on.written.iter().chain(&on.written_outside).cloned().collect());
                 }
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
@@ -116,25 +310,46 @@ impl Technique for Stress {
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.company.batch_ended();
         if self.budget.is_exhausted() {
             return Vec::new();
         }
-        let mut sessions = Vec::new();
-        let mut cheapest_first: Vec<usize> = (0..self.tests.len()).collect();
-        cheapest_first.sort_by(|one, other| self.tests[*one].seconds.total_cmp(&self.tests[*other].seconds));
-        for at in cheapest_first {
-            for _ in 0..self.copies_to_run(&self.tests[at]) {
-                // Session 0 is the suite, which does not run here.
-                self.requested += 1;
-                let (id, test) = (SessionId(self.requested), self.tests[at].test.clone());
-                sessions.push(Session::fresh(id, Purpose::Stress, self.config.fresh_by, vec![test]));
-            }
+        // The only session of its batch runs while nothing else does.
+        if let Some(at) = self.tests.iter().position(StressedTest::needs_confirmation) {
+            let session = self.session(at, false);
+            self.alone.insert(session.id, at);
+            return vec![session];
         }
-        sessions
+        if let Some(at) = self.tests.iter().position(StressedTest::needs_record) {
+            self.tests[at].writes = Some(Vec::new());
+            let session = Session { depends: Some(Granularity::File), ..self.session(at, false) };
+            self.recording.insert(session.id, at);
+            return vec![session];
+        }
+        let requested = &mut self.requested;
+        let examinations = self.company.examinations(|| {
+            *requested += 1;
+            SessionId(*requested)
+        });
+        if !examinations.is_empty() {
+            return examinations;
+        }
+        let seconds = self.batch_seconds() * f64::from(self.config.copies.max(1));
+        self.batches += 1;
+        // In turn, and if there are none, the others.
+        let (first, second): (NextBatch, NextBatch) = match self.batches % 2 {
+            0 => (Self::groups, Self::copies),
+            _ => (Self::copies, Self::groups),
+        };
+        match first(self, seconds) {
+            sessions if sessions.is_empty() => second(self, seconds),
+            sessions => sessions,
+        }
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
-        self.tests.iter().filter_map(StressedTest::finding).collect()
+        let alone = self.tests.iter().enumerate().filter(|(at, _)| !self.company.suspects(*at));
+        alone.filter_map(|(_, test)| test.finding()).chain(self.company.findings()).collect()
     }
 
     fn coverage(&self) -> Option<Coverage> {
@@ -147,13 +362,96 @@ impl Technique for Stress {
 }
 
 impl StressedTest {
+    /// What one run takes, in seconds.
+    fn cost(&self) -> f64 {
+        START + self.seconds / f64::from(self.attempts.max(1))
+    }
+
     fn has_crashed(&self) -> bool {
         matches!(self.first_failure, Some((_, Outcome::Crashed(_))))
     }
 
+    /// Whether it failed, and not in its only run.
+    fn is_suspect(&self) -> bool {
+        self.failed > 0 && (self.passed > 0 || self.attempts > 1)
+    }
+
+    /// Whether it has to run alone before anything is concluded: what its copies share, or what a
+    /// private world lacks, may be the reason.
+    fn needs_confirmation(&self) -> bool {
+        let may_be_surroundings = !self.shared.is_empty() || self.passed == 0;
+        let wanted = if self.shared.is_empty() { 1 } else { ALONE };
+        self.is_suspect() && may_be_surroundings && self.left.is_none() && self.alone.1 == 0 && self.alone.0 < wanted
+    }
+
+    fn observe_alone(&mut self, outcome: Outcome) {
+        self.alone.0 += 1;
+        self.alone.1 += u32::from(outcome.is_failure());
+        if self.alone.1 > 0 || self.needs_confirmation() {
+            return;
+        }
+        match self.shared.is_empty() {
+            // Nothing that copies share can be the reason.
+            true => self.needs_outside = true,
+            false => self.again = Some((self.failed, 0)),
+        }
+    }
+
+    /// Whether it passed alone and has not failed beside copies again, yet.
+    fn runs_again(&self) -> bool {
+        self.again.is_some_and(|(failed, rounds)| self.failed == failed && rounds < ROUNDS_AGAIN)
+    }
+
+    /// It passed alone, and failed beside copies before and after that.
+    fn fails_beside_copies(&self) -> bool {
+        self.again.is_some_and(|(failed, _)| self.failed > failed)
+    }
+
+    /// Whether the files that copies may meet in are to be recorded.
+    fn needs_record(&self) -> bool {
+        self.fails_beside_copies() && self.writes.is_none() && self.left.is_none()
+    }
+
+    /// Where copies can have met, as far as that is known.
+    fn meeting_points(&self) -> String {
+        let mut points = String::new();
+        if self.finds_port_taken {
+            points.push_str("; a port was taken");
+        }
+        match self.writes.as_deref().unwrap_or_default() {
+            [] => {}
+            files if files.len() <= MOST_FILES => points.push_str(&format!("; each writes {}", files.join(", "))),
+            files => {
+                let more = files.len() - MOST_FILES;
+                points.push_str(&format!("; each writes {} and {more} more", files[..MOST_FILES].join(", ")));
+            }
+        }
+        points
+    }
+
     fn finding(&self) -> Option<Finding> {
-        let (which, outcome) = self.first_failure?;
+        let (which, outcome) = self.first_failure.filter(|_| !self.needs_outside)?;
+        if self.fails_beside_copies() {
+            let shared: Vec<&str> = self.shared.iter().map(|part| part.shared_text()).collect();
+            let sentence = format!(
+                "fails when two run at once: failed in {} of {} runs beside copies and in 0 of {} alone; copies share {}{}",
+                self.failed,
+                self.attempts,
+                self.alone.0,
+                shared.join(", "),
+                self.meeting_points()
+            );
+            let counts = (self.attempts, self.failed);
+            return Some(counted_verdict(
+                &self.test,
+                VerdictKind::FlakyStateDependent,
+                counts,
+                Isolation::Process,
+                sentence,
+            ));
+        }
         let kind = match (self.passed, self.attempts) {
+            _ if self.needs_confirmation() => VerdictKind::NotDecided,
             _ if self.has_crashed() => VerdictKind::Real,
             (0, 1) => VerdictKind::NotDecided,
             (0, _) => VerdictKind::Real,
@@ -173,109 +471,22 @@ impl StressedTest {
             }
         };
         let counts = (self.attempts, self.failed);
-        Some(counted_verdict(&self.test, kind, counts, Isolation::Process, sentence))
+        let mut finding = counted_verdict(&self.test, kind, counts, Isolation::Process, sentence);
+        if kind == VerdictKind::FlakyIndependent {
+            let seeded = |seed: u64| Replay {
+                under: World { seed: Some(seed), ..World::default() },
+                ..Replay::sometimes_fails(vec![self.test.clone()])
+            };
+            finding.replays.extend([self.seeds.0, self.seeds.1].into_iter().flatten().map(seeded));
+        }
+        Some(finding)
     }
+}
+
+/// The seed of a session: short enough to be typed.
+fn seed_of(run: u64, session: SessionId) -> u64 {
+    SeededRng(run.wrapping_add(u64::from(session.0))).next() >> 32
 }
 
 #[cfg(test)]
-mod tests {
-    use unflake_model::Timestamp;
-
-    use super::*;
-    use crate::simulation::{attempt, listed};
-
-    fn stress(tests: &[&str], seconds: f64, times: Option<u32>) -> Stress {
-        let mut stress = Stress::new(StressConfig { seconds, times, copies: 3, fresh_by: Isolation::Fork });
-        stress.observe(&listed(tests, true), Recordings::EMPTY);
-        stress
-    }
-
-    /// Runs the sessions; every attempt takes a second, three at a time.
-    fn run_stress(stress: &mut Stress, mut outcome: impl FnMut(&str, u32) -> Outcome) -> Vec<String> {
-        let mut times: HashMap<TestId, u32> = HashMap::new();
-        let mut rounds = Vec::new();
-        let mut clock = 0;
-        loop {
-            let sessions = stress.next_sessions(Recordings::EMPTY);
-            if sessions.is_empty() {
-                return rounds;
-            }
-            rounds.push(sessions.iter().map(|session| session.tests[0].as_str()).collect::<Vec<_>>().join(" "));
-            for (at, session) in sessions.iter().enumerate() {
-                let test = session.tests[0].clone();
-                let time = times.entry(test.clone()).or_default();
-                *time += 1;
-                let outcome = outcome(test.as_str(), *time);
-                let started = Timestamp(clock + at as i64 / 3 * 1_000_000);
-                let attempt = Attempt { started, seconds: 1.0, ..attempt(session, &test, outcome) };
-                stress.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
-            }
-            clock += sessions.len().div_ceil(3) as i64 * 1_000_000;
-        }
-    }
-
-    #[test]
-    fn a_failed_test_stops_and_the_others_continue() {
-        let mut stress = stress(&["a", "b"], 6.0, None);
-        let rounds = run_stress(&mut stress, |test, time| match (test, time) {
-            ("a", 2) => Outcome::Failed,
-            _ => Outcome::Passed,
-        });
-        assert_eq!(rounds, ["a b", "a a a b b b", "b b b", "b b b", "b b b"]);
-        let findings = stress.findings(Recordings::EMPTY);
-        assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].sentence, "random: failed in 1 of 4 runs under stress, first in run 2");
-        assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::FlakyIndependent);
-    }
-
-    #[test]
-    fn a_test_that_always_fails_is_real() {
-        let mut stress = stress(&["a"], 60.0, None);
-        run_stress(&mut stress, |_, _| Outcome::Failed);
-        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
-        assert_eq!(stress.findings(Recordings::EMPTY)[0].sentence, "failed in 4 of 4 runs under stress");
-    }
-
-    #[test]
-    fn one_failure_decides_nothing() {
-        let mut stress = stress(&["a"], 60.0, Some(1));
-        run_stress(&mut stress, |_, _| Outcome::Failed);
-        let findings = stress.findings(Recordings::EMPTY);
-        assert_eq!(findings[0].verdict().unwrap().kind, VerdictKind::NotDecided);
-        assert_eq!(findings[0].sentence, "failed in its only run");
-    }
-
-    #[test]
-    fn every_test_runs_once_first_and_then_the_cheapest_come_first() {
-        let mut stress = stress(&["slow", "quick", "medium"], 60.0, None);
-        let names = |stress: &mut Stress| {
-            let sessions = stress.next_sessions(Recordings::EMPTY);
-            sessions.iter().map(|session| session.tests[0].to_string()).collect::<Vec<_>>().join(" ")
-        };
-        let sessions = stress.next_sessions(Recordings::EMPTY);
-        assert_eq!(sessions.len(), 3);
-        for (session, seconds) in sessions.iter().zip([9.0, 1.0, 4.0]) {
-            let attempt = Attempt { seconds, ..attempt(session, &session.tests[0], Outcome::Passed) };
-            stress.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
-        }
-        assert_eq!(names(&mut stress), "quick quick quick medium medium medium slow slow slow");
-    }
-
-    #[test]
-    fn the_repetition_limit_holds_and_skipped_tests_are_not_repeated() {
-        let mut stress = stress(&["a", "s"], 60.0, Some(4));
-        let rounds = run_stress(&mut stress, |test, _| if test == "s" { Outcome::Skipped } else { Outcome::Passed });
-        assert_eq!(rounds, ["a s", "a a a"]);
-        assert!(stress.findings(Recordings::EMPTY).is_empty());
-    }
-
-    #[test]
-    fn a_crash_is_never_flaky() {
-        let mut stress = stress(&["a"], 3.0, None);
-        run_stress(&mut stress, |_, time| match time {
-            3 => Outcome::Crashed(unflake_model::Death::Signal(11)),
-            _ => Outcome::Passed,
-        });
-        assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
-    }
-}
+mod tests;

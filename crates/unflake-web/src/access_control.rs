@@ -6,7 +6,7 @@ use crate::{Method, Request, Response};
 
 const TOKEN_BYTES: usize = 16;
 
-/// Secret that allows writing, known to whoever started the server.
+/// Secret that allows writing, known to the user who started the server.
 #[derive(Clone)]
 pub struct AccessToken {
     secret: String,
@@ -52,7 +52,7 @@ impl AccessToken {
 /// The error response for a request that is not allowed; None if it is.
 pub(crate) fn refusal(request: &Request, port: u16) -> Option<Response> {
     let Some(host) = request.header("host") else {
-        return Some(Response::text(400, "The request does not say which machine it is for (Host)."));
+        return Some(Response::text(400, "The request has no Host header."));
     };
     if !is_loopback(host, port) {
         let why = "This page is served to this machine only, under its own name: localhost or 127.0.0.1.";

@@ -56,7 +56,7 @@ pub(crate) fn read(from: &mut dyn Read) -> Option<Result<Request, Response>> {
             break end;
         }
         if bytes.len() >= MAX_HEAD {
-            return Some(Err(Response::text(431, "The request has a longer head than is read here.")));
+            return Some(Err(Response::text(431, "The request headers are too long.")));
         }
         match read_more(from, &mut bytes) {
             Ok(0) => return None,
@@ -98,30 +98,31 @@ fn read_more(from: &mut dyn Read, into: &mut Vec<u8>) -> io::Result<usize> {
 fn incomplete(error: &io::Error) -> Response {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => Response::text(408, "The request took too long to arrive."),
-        _ => Response::text(400, "The request broke off."),
+        _ => Response::text(400, "The request was cut off."),
     }
 }
 
 /// Parses everything before the body, and the length of the body.
 fn head(bytes: &[u8]) -> Result<(Request, usize), Response> {
     let bad_request = |what: &str| Response::text(400, what);
-    let text = std::str::from_utf8(bytes).map_err(|_| bad_request("The head of the request is no text."))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| bad_request("The request headers are not text."))?;
     let mut lines = text.split("\r\n");
     let mut first = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(target), Some(version), None) = (first.next(), first.next(), first.next(), first.next())
     else {
-        return Err(bad_request("The request does not begin as HTTP does."));
+        return Err(bad_request("The request is not HTTP."));
     };
     if version != "HTTP/1.1" && version != "HTTP/1.0" {
-        return Err(Response::text(505, "Only HTTP/1.1 is spoken here."));
+        return Err(Response::text(505, "Only HTTP/1.1 is supported."));
     }
     let method = match method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "POST" => Method::Post,
         _ => {
-            return Err(Response::text(405, "Only GET, HEAD and POST are understood here.")
-                .with_header("Allow", "GET, HEAD, POST"));
+            return Err(
+                Response::text(405, "Only GET, HEAD and POST are supported.").with_header("Allow", "GET, HEAD, POST")
+            );
         }
     };
     if !target.starts_with('/') {
@@ -131,23 +132,23 @@ fn head(bytes: &[u8]) -> Result<(Request, usize), Response> {
     for line in lines {
         let Some((name, value)) = line.split_once(':') else { return Err(bad_request("A header has no colon.")) };
         if name.is_empty() || name.contains(char::is_whitespace) || headers.len() == MAX_HEADERS {
-            return Err(bad_request("The headers are not as HTTP has them, or too many."));
+            return Err(bad_request("The headers are invalid, or too many."));
         }
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     // Ambiguous requests allow request smuggling.
     let times = |wanted: &str| headers.iter().filter(|(name, _)| name == wanted).count();
     if times("host") > 1 || times("content-length") > 1 || times("origin") > 1 {
-        return Err(bad_request("A header is given twice that may be given once."));
+        return Err(bad_request("A header occurs twice that may occur once."));
     }
     if times("transfer-encoding") > 0 {
-        return Err(Response::text(501, "A body in pieces is not read here: say Content-Length."));
+        return Err(Response::text(501, "Chunked bodies are not supported: send Content-Length."));
     }
     let length = match find(&headers, "content-length").map(str::parse::<usize>) {
         None => 0,
         Some(Ok(length)) if length <= MAX_BODY => length,
-        Some(Ok(_)) => return Err(Response::text(413, "The request has a longer body than is read here.")),
-        Some(Err(_)) => return Err(bad_request("Content-Length is no number.")),
+        Some(Ok(_)) => return Err(Response::text(413, "The request body is too long.")),
+        Some(Err(_)) => return Err(bad_request("Content-Length is not a number.")),
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let request =

@@ -125,7 +125,7 @@ fn serve_connection(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -
         Some(Ok(request)) => {
             let response = access_control::refusal(&request, port)
                 .map_or_else(|| catch_unwind(AssertUnwindSafe(|| answer(&request))), Ok);
-            let failed = |_| Response::text(500, "unflake failed inside. What it printed says where.");
+            let failed = |_| Response::text(500, "Internal error; see unflake's output.");
             (response.unwrap_or_else(failed), request.method != Method::Head)
         }
     };

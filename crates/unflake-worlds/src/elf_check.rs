@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::outcome::{UnreachedProgram, UnreachedReason};
-use crate::program::{self, HEAD, Program, look};
+use crate::program::{self, HEAD, Reach, look};
 
 impl UnreachedReason {
     pub(crate) fn from_letter(letter: u8) -> Option<Self> {
@@ -29,12 +29,12 @@ pub(crate) fn examine(name: &str) -> Option<UnreachedProgram> {
     let path = find(name)?;
     let mut head = beginning(&path)?;
     let mut program = path;
-    if let Program::Script(interpreter) = look(&head) {
+    if let Reach::Script(interpreter) = look(&head) {
         program = PathBuf::from(OsStr::from_bytes(interpreter));
         head = beginning(&program)?;
     }
     let why = match look(&head) {
-        Program::Missed(letter) => UnreachedReason::from_letter(letter)?,
+        Reach::Missed(letter) => UnreachedReason::from_letter(letter)?,
         _ if is_privileged(&program) => UnreachedReason::Privileged,
         _ => return None,
     };
@@ -79,17 +79,17 @@ mod tests {
 
     #[test]
     fn programs_are_known_by_how_they_begin() {
-        assert_eq!(look(&elf(3, b"/lib64/ld-linux-x86-64.so.2")), Program::Reached);
-        assert_eq!(look(&elf(3, b"/lib/ld-musl-x86_64.so.1")), Program::Missed(program::OTHER_LIBRARY));
-        assert_eq!(look(&elf(1, b"")), Program::Missed(program::STATIC));
+        assert_eq!(look(&elf(3, b"/lib64/ld-linux-x86-64.so.2")), Reach::Reached);
+        assert_eq!(look(&elf(3, b"/lib/ld-musl-x86_64.so.1")), Reach::Missed(program::OTHER_LIBRARY));
+        assert_eq!(look(&elf(1, b"")), Reach::Missed(program::STATIC));
         let mut small = elf(3, b"");
         small[4] = 1;
-        assert_eq!(look(&small), Program::Missed(program::OTHER_MACHINE));
-        assert_eq!(look(b"#! /usr/bin/env python3\n"), Program::Script(b"/usr/bin/env"));
-        assert_eq!(look(b"#!\n"), Program::Unknown);
-        assert_eq!(look(b"echo hello"), Program::Unknown);
+        assert_eq!(look(&small), Reach::Missed(program::OTHER_MACHINE));
+        assert_eq!(look(b"#! /usr/bin/env python3\n"), Reach::Script(b"/usr/bin/env"));
+        assert_eq!(look(b"#!\n"), Reach::Unknown);
+        assert_eq!(look(b"echo hello"), Reach::Unknown);
         for length in 0..123 {
-            assert_ne!(look(&elf(3, b"ld.so")[..length]), Program::Reached, "what is cut off tells nothing");
+            assert_ne!(look(&elf(3, b"ld.so")[..length]), Reach::Reached, "what is cut off tells nothing");
         }
     }
 

@@ -151,7 +151,7 @@ unsafe fn copy_mode(from: &CString, to: &CString) -> io::Result<()> {
 }
 
 /// Writes `/proc/self/fd/N`.
-fn descriptor_path(descriptor: i32, to: &mut [u8; 32]) {
+pub(crate) fn descriptor_path(descriptor: i32, to: &mut [u8; 32]) {
     let prefix = b"/proc/self/fd/";
     to[..prefix.len()].copy_from_slice(prefix);
     let mut digits = [0_u8; 10];
@@ -168,12 +168,12 @@ fn descriptor_path(descriptor: i32, to: &mut [u8; 32]) {
     }
 }
 
-unsafe fn mount(
+pub(crate) unsafe fn mount(
     source: &CStr,
     target: &CStr,
     kind: Option<&CStr>,
     flags: libc::c_ulong,
-    options: Option<&CString>,
+    options: Option<&CStr>,
 ) -> io::Result<()> {
     let kind = kind.map_or(ptr::null(), CStr::as_ptr);
     let options = options.map_or(ptr::null(), |options| options.as_ptr().cast());
@@ -181,7 +181,7 @@ unsafe fn mount(
     done(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, options) })
 }
 
-unsafe fn write(path: &CStr, text: &[u8]) -> io::Result<()> {
+pub(crate) unsafe fn write(path: &CStr, text: &[u8]) -> io::Result<()> {
     // SAFETY: the file is opened and closed here, and the text has that length.
     unsafe {
         let file = open(path, libc::O_WRONLY)?;
@@ -192,22 +192,22 @@ unsafe fn write(path: &CStr, text: &[u8]) -> io::Result<()> {
     }
 }
 
-unsafe fn open(path: &CStr, flags: i32) -> io::Result<i32> {
+pub(crate) unsafe fn open(path: &CStr, flags: i32) -> io::Result<i32> {
     // SAFETY: the path ends with a zero byte.
     let descriptor = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
     done(descriptor.min(0)).map(|()| descriptor)
 }
 
-fn done(result: i32) -> io::Result<()> {
+pub(crate) fn done(result: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-fn c_string(path: &Path) -> CString {
+pub(crate) fn c_string(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path has no zero byte")
 }
 
 /// Commas and colons separate options and layers, so they are escaped.
-fn overlay_options(lower: &Path, upper: &Path, work: &Path) -> CString {
+pub(crate) fn overlay_options(lower: &Path, upper: &Path, work: &Path) -> CString {
     let mut options = Vec::new();
     for (name, path) in [(&b"lowerdir="[..], lower), (b",upperdir=", upper), (b",workdir=", work)] {
         options.extend_from_slice(name);

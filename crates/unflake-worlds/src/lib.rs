@@ -1,10 +1,11 @@
 //! Worlds: processes with a chosen clock, seed, limit, network, load or home.
 //!
 //! [`factors()`] declares what can be set for every process.
-//! A [`World`] [prepares](World::prepare) a command, must live as long as the command runs, and reports
-//! afterwards which programs the preloaded shim [reached](World::reached). Deliberately absent: tests,
+//! An [`OpenWorld`] [prepares](OpenWorld::prepare) a command, must live as long as the command runs, and
+//! reports afterwards which programs the preloaded shim [reached](OpenWorld::reached). Deliberately absent: tests,
 //! runners, experiments, verdicts. Decisions are in `docs/design/worlds.md`.
 
+mod address_layout;
 #[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
@@ -25,11 +26,14 @@ mod outcome;
 #[allow(dead_code, unreachable_pub)] // The shim uses the rest of it.
 mod page;
 #[cfg(target_os = "linux")]
+mod private;
+#[cfg(target_os = "linux")]
 #[path = "../../../agents/preload/executable.rs"]
 #[allow(unreachable_pub)]
 mod program;
 #[cfg(target_os = "linux")]
 mod run;
+mod runtime_support;
 #[cfg(target_os = "linux")]
 mod shim;
 #[cfg(not(target_os = "linux"))]
@@ -38,13 +42,18 @@ mod unsupported;
 mod world;
 
 pub use error::WorldError;
-pub use factors::{HIDES_FILES, clock_changes, factors, judged, seeded};
+pub use factors::{HIDES_FILES, clock_changes, factors, is_seed, judged, seed_factors, seeded};
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
 pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};
 #[cfg(target_os = "linux")]
-pub use run::{run, supervised};
-#[cfg(not(target_os = "linux"))]
-pub use unsupported::{SpawnSpec, World, run, supervised};
+pub use private::{PrivatePlan, PrivateRequest, SharedPart};
 #[cfg(target_os = "linux")]
-pub use world::World;
+pub use run::{run, supervised};
+pub use runtime_support::{RuntimeSupport, SupportVariable};
+#[cfg(target_os = "linux")]
+pub use shim::can_seed;
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{OpenWorld, PrivatePlan, PrivateRequest, SharedPart, SpawnSpec, can_seed, run, supervised};
+#[cfg(target_os = "linux")]
+pub use world::OpenWorld;

@@ -17,8 +17,10 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use serde::{Deserialize, Serialize};
 
+use crate::address_layout::fix_addresses;
 use crate::hidden_files::HiddenFiles;
-use crate::page::Page;
+use crate::page::{Page, STARTS};
+use crate::private::{PrivatePlan, WorldEntry};
 
 /// The variable that configures the shim.
 pub(crate) const SHIM_SETTINGS: &str = "UNFLAKE_UNDER";
@@ -28,9 +30,25 @@ pub(crate) const SHIM_SETTINGS: &str = "UNFLAKE_UNDER";
 pub struct SpawnSpec {
     pub(crate) variables: Vec<(String, Option<String>)>,
     pub(crate) limits: ProcessLimits,
+    /// The private world to enter first.
+    #[serde(default)]
+    pub(crate) private: Option<PrivatePlan>,
 }
 
 impl SpawnSpec {
+    /// The same, in a private world.
+    #[must_use]
+    pub fn in_private(self, plan: &PrivatePlan) -> Self {
+        Self { private: Some(plan.clone()), ..self }
+    }
+
+    /// Whether random numbers follow from a seed in it.
+    pub fn has_random_seed(&self) -> bool {
+        let settings =
+            self.variables.iter().filter(|(name, _)| name == SHIM_SETTINGS).filter_map(|(_, value)| value.as_ref());
+        settings.flat_map(|text| text.split(';')).any(|word| word.starts_with("random="))
+    }
+
     /// Prepares a command to start in the world, which must still exist when it starts.
     pub fn prepare(&self, command: &mut Command) {
         for (name, value) in &self.variables {
@@ -39,12 +57,21 @@ impl SpawnSpec {
                 None => command.env_remove(name),
             };
         }
+        if let Some(temp) = self.private.as_ref().and_then(PrivatePlan::own_temp) {
+            command.env("TMPDIR", temp);
+        }
+        if let Some(entry) = self.private.as_ref().map(WorldEntry::new) {
+            // SAFETY: the closure makes system calls only and allocates nothing.
+            unsafe { command.pre_exec(move || entry.enter()) };
+        }
         self.limits.clone().prepare(command);
     }
 
-    /// Makes the world's date start now, however long ago the world was created.
+    /// Makes the world begin again, however long ago it was created: its date starts now, and what
+    /// the next process draws at random does not depend on earlier ones.
     pub fn begin(&self) -> io::Result<()> {
         let Some((words, page)) = self.shim_settings() else { return Ok(()) };
+        write(page, offset_of!(Page, starts), &[0; STARTS * size_of::<u64>()])?;
         let word = |name: &str| words.split(';').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         let origin = word("origins").and_then(|origins| origins.split(',').next()?.parse::<i64>().ok());
         let (Some(origin), true) = (origin, word("shift").is_some()) else { return Ok(()) };
@@ -78,6 +105,8 @@ pub(crate) struct ProcessLimits {
     pub(crate) open_files: Option<u64>,
     pub(crate) own_network: bool,
     #[serde(default)]
+    pub(crate) fixed_addresses: bool,
+    #[serde(default)]
     pub(crate) hidden: HiddenFiles,
 }
 
@@ -98,6 +127,9 @@ impl ProcessLimits {
     fn apply(&self) -> io::Result<()> {
         if self.own_network {
             enter_own_network()?;
+        }
+        if self.fixed_addresses {
+            fix_addresses()?;
         }
         if let Some(cores) = &self.cores {
             sched_setaffinity(Pid::from_raw(0), &cpu_set(cores)?)?;
@@ -153,6 +185,11 @@ pub(crate) fn in_child(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<(
 /// Enters a network namespace with nothing but its own loopback.
 fn enter_own_network() -> io::Result<()> {
     nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET)?;
+    raise_loopback()
+}
+
+/// Makes the loopback interface of a new network namespace usable. Allocates nothing.
+pub(crate) fn raise_loopback() -> io::Result<()> {
     // SAFETY: an interface request is plain data; the socket is created and closed here.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);

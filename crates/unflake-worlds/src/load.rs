@@ -1,6 +1,6 @@
 //! Busy processes that load the CPU beside a command.
 //!
-//! Each holds one end of a pipe and exits when unflake's end closes, for whatever reason.
+//! Each has one end of a pipe and exits when unflake's end closes, for whatever reason.
 
 #![allow(unsafe_code)] // To fork.
 

@@ -24,7 +24,7 @@ use nix::unistd::{ForkResult, Pid, fork, pipe2};
 
 use crate::error::WorldError;
 use crate::outcome::WorldRun;
-use crate::world::World;
+use crate::world::OpenWorld;
 
 /// The process that signals are forwarded to, and a signal that arrived before it existed.
 static SIGNAL_TARGET: AtomicI32 = AtomicI32::new(0);
@@ -74,7 +74,7 @@ pub fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
 }
 
 /// Starts the command in a world and waits for its end.
-pub fn run(mut world: World, command: &[String]) -> Result<WorldRun, WorldError> {
+pub fn run(mut world: OpenWorld, command: &[String]) -> Result<WorldRun, WorldError> {
     let (program, words) = command.split_first().expect("a command has a program");
     let mut prepared = Command::new(program);
     prepared.args(words);

@@ -1,4 +1,4 @@
-//! A world: factors turned into variables, limits, load and shim settings for a command.
+//! An open world: factors turned into variables, limits, load and shim settings for a command.
 
 use std::io;
 use std::path::Path;
@@ -7,22 +7,25 @@ use std::process::Command;
 use jiff::tz::TimeZone;
 use nix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
-use unflake_model::{Factor, FactorEffect, ProcessSetup};
+use unflake_model::{Factor, FactorEffect, Privacy, ProcessSetup, World};
 
+use crate::address_layout::padding;
 use crate::clock::shift;
 use crate::elf_check::examine;
 use crate::error::WorldError;
-use crate::factors::zone;
+use crate::factors::{seed_factors, zone};
 use crate::fresh_home::{FreshHome, NamedProgram};
 use crate::hidden_files::HiddenFiles;
 use crate::limits::{ProcessLimits, SHIM_SETTINGS, SpawnSpec, can_own_network, cpu_set, first_cores};
 use crate::load::Load;
 use crate::outcome::{ReachedPrograms, UnreachedProgram};
+use crate::private::{PrivatePlan, PrivateRequest, SharedPart};
+use crate::runtime_support::RuntimeSupport;
 use crate::shim::Shim;
 
 /// A world in which commands start. Its load, shim and empty home live as long as this value.
-pub struct World {
-    factors: Vec<Factor>,
+pub struct OpenWorld {
+    world: World,
     setup: ProcessSetup,
     /// The factors that take effect only where the shim is loaded.
     by_shim: Vec<Factor>,
@@ -31,25 +34,40 @@ pub struct World {
     home: Option<FreshHome>,
     /// Kept while processes may be started.
     _layers: Option<TempDir>,
+    /// The plan, and the directory that it needs.
+    private: Option<(PrivatePlan, TempDir)>,
+    /// What should be private and cannot be.
+    shared_parts: Vec<SharedPart>,
     programs: Vec<NamedProgram>,
+    /// The directory of files that language runtimes load.
+    support: Option<(TempDir, Vec<RuntimeSupport>)>,
     load: Option<Load>,
 }
 
-impl World {
+impl OpenWorld {
     /// Of two settings of a factor the later applies, unless it is repeatable. Without factors the
     /// shim is loaded and does nothing: the world that others are compared with.
-    pub fn new(factors: &[Factor]) -> Result<Self, WorldError> {
-        Self::make(&std::env::temp_dir(), None, factors)
+    pub fn new(world: &World) -> Result<Self, WorldError> {
+        Self::make(&std::env::temp_dir(), None, false, world)
     }
 
     /// The same, with its directories below one that the caller removes. Processes see the files there
     /// whatever the world hides.
-    pub fn below(place: &Path, factors: &[Factor]) -> Result<Self, WorldError> {
-        Self::make(place, Some(place), factors)
+    pub fn below(place: &Path, world: &World) -> Result<Self, WorldError> {
+        Self::make(place, Some(place), false, world)
     }
 
-    fn make(place: &Path, shared: Option<&Path>, factors: &[Factor]) -> Result<Self, WorldError> {
-        let factors = effective(factors);
+    /// The same, for processes of other user namespaces: they cannot reach memory files of this one.
+    pub fn with_files(place: &Path, world: &World) -> Result<Self, WorldError> {
+        Self::make(place, Some(place), true, world)
+    }
+
+    fn make(place: &Path, shared: Option<&Path>, has_files: bool, world: &World) -> Result<Self, WorldError> {
+        let world = World { factors: effective(&world.factors), ..world.clone() };
+        // Factors override what follows from the seed.
+        let mut factors = world.seed.map_or(Vec::new(), seed_factors);
+        factors.extend(world.factors.iter().cloned());
+        let factors = effective(&factors);
         let mut setup = ProcessSetup::default();
         let mut by_shim = Vec::new();
         for factor in &factors {
@@ -59,7 +77,11 @@ impl World {
                 by_shim.push(factor.clone());
             }
         }
-        let shim = if factors.is_empty() || !by_shim.is_empty() { Some(Shim::new()?) } else { None };
+        let shim = if factors.is_empty() && world.private.is_none() || !by_shim.is_empty() {
+            Some(Shim::new(has_files.then_some(place))?)
+        } else {
+            None
+        };
         let layers = (!setup.hidden.is_empty())
             .then(|| tempfile::Builder::new().prefix("unflake-hidden-").tempdir_in(place))
             .transpose()
@@ -68,12 +90,19 @@ impl World {
             Some(layers) => HiddenFiles::new(&setup.hidden, layers.path(), shared)?,
             None => HiddenFiles::default(),
         };
+        let (private, shared_parts) = match world.private.is_none() {
+            true => (None, Vec::new()),
+            false => private_plan(place, &world.private).map(|(plan, layers, parts)| (Some((plan, layers)), parts))?,
+        };
+        let parts = private.as_ref().map_or_else(Privacy::default, |(plan, _)| plan.parts.clone());
+        let world = World { private: parts, ..world };
         let cores = setup.cores.map_or(Ok(None), first_cores);
         let limits = ProcessLimits {
             cores: cores.map_err(WorldError::any("read the CPU affinity"))?,
             memory: setup.memory,
             open_files: setup.open_files,
             own_network: setup.own_network,
+            fixed_addresses: setup.address_seed.is_some(),
             hidden,
         };
         let home = setup.empty_home.then(|| FreshHome::below(place)).transpose();
@@ -81,9 +110,37 @@ impl World {
         let programs = setup.programs.iter().map(|(name, names)| NamedProgram::below(place, name, *names));
         let programs =
             programs.collect::<io::Result<_>>().map_err(WorldError::any("make a directory for a program"))?;
-        let world = Self { factors, setup, by_shim, shim, limits, home, _layers: layers, programs, load: None };
+        let world = Self {
+            world,
+            setup,
+            by_shim,
+            shim,
+            limits,
+            home,
+            _layers: layers,
+            private,
+            shared_parts,
+            programs,
+            support: None,
+            load: None,
+        };
         world.shim_settings()?;
         Ok(world)
+    }
+
+    /// Lets language runtimes load what makes them draw from the seed, follow the schedule and
+    /// force a value, where the world has one.
+    pub fn support_runtimes(&mut self, support: impl FnOnce() -> Vec<RuntimeSupport>) -> Result<(), WorldError> {
+        if self.setup.random_seed.is_some() || self.setup.schedule || self.setup.forced_value {
+            let support = support();
+            let directory = tempfile::Builder::new().prefix("unflake-world-").tempdir();
+            let directory = directory.map_err(WorldError::any("make a directory for language runtimes"))?;
+            for one in &support {
+                one.write(directory.path()).map_err(WorldError::any("write files for language runtimes"))?;
+            }
+            self.support = Some((directory, support));
+        }
+        Ok(())
     }
 
     /// Starts the busy processes. Called late, so that preparing tests is not slowed down.
@@ -96,8 +153,13 @@ impl World {
         Ok(())
     }
 
-    pub fn factors(&self) -> &[Factor] {
-        &self.factors
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What this machine does not permit to be private, of what should be.
+    pub fn shared_parts(&self) -> &[SharedPart] {
+        &self.shared_parts
     }
 
     /// The variables to set and to remove for a command. A date starts at this moment.
@@ -108,18 +170,31 @@ impl World {
             let others = std::env::var("LD_PRELOAD").ok().filter(|others| !others.is_empty());
             let all = [Some(shim.library()), others];
             set.push(("LD_PRELOAD".to_owned(), Some(all.into_iter().flatten().collect::<Vec<_>>().join(":"))));
-            let settings = self.shim_settings().expect("they were valid when the world was created");
+            let mut settings = self.shim_settings().expect("they were valid when the world was created");
+            if let Some(seed) = self.setup.address_seed {
+                let length = settings.len() + shim.library().len();
+                settings.insert_str(0, &format!("padding={};", "x".repeat(padding(seed, length))));
+            }
             set.push((SHIM_SETTINGS.to_owned(), Some(settings)));
+            set.extend(sanitizer_option());
         }
         set.extend(self.home.iter().flat_map(FreshHome::variables));
         set.extend(self.programs.iter().flat_map(NamedProgram::variables));
+        if let Some((directory, support)) = &self.support {
+            let variables = support.iter().flat_map(|one| &*one.variables);
+            set.extend(variables.map(|variable| variable.prepended(directory.path())));
+        }
         set.extend(self.setup.variables.iter().cloned());
         set
     }
 
     /// How another process starts a command in this world, from this moment on.
     pub fn spawn_spec(&self) -> SpawnSpec {
-        SpawnSpec { variables: self.variables(), limits: self.limits.clone() }
+        SpawnSpec {
+            variables: self.variables(),
+            limits: self.limits.clone(),
+            private: self.private.as_ref().map(|(plan, _)| plan.clone()),
+        }
     }
 
     /// Prepares a command to start in this world.
@@ -165,6 +240,24 @@ impl World {
     }
 }
 
+/// A plan for a private world of the current directory, and what it does not make private. Where parts
+/// are named, each of them must be.
+fn private_plan(place: &Path, parts: &Privacy) -> Result<(PrivatePlan, TempDir, Vec<SharedPart>), WorldError> {
+    let layers = tempfile::Builder::new().prefix("unflake-private-").tempdir_in(place);
+    let layers = layers.map_err(WorldError::any("make a directory for overlays"))?;
+    let project = std::env::current_dir().map_err(WorldError::any("find the current directory"))?;
+    let request = PrivateRequest { parts: parts.clone(), project, keep: Vec::new() };
+    let (plan, shared) = PrivatePlan::make(&request, layers.path());
+    match (plan, shared.first()) {
+        (Some(plan), None) => Ok((plan, layers, shared)),
+        (Some(plan), _) if *parts == Privacy::all() => Ok((plan, layers, shared)),
+        (_, first) => {
+            let (part, why) = first.map_or(("", ""), |(part, why)| (part.word(), why));
+            Err(WorldError { factor: None, why: format!("cannot make {part} private: {why}") })
+        }
+    }
+}
+
 /// Adds the effect of a factor. The error says why this machine cannot set it.
 fn apply(factor: &Factor, setup: &mut ProcessSetup) -> Result<(), String> {
     let FactorEffect::Process(effect) = factor.kind().effect else { return Ok(()) };
@@ -177,6 +270,15 @@ fn apply(factor: &Factor, setup: &mut ProcessSetup) -> Result<(), String> {
         true => Ok(()),
         false => Err("there is no such program".to_owned()),
     }
+}
+
+/// Makes gcc's AddressSanitizer accept a library before its own.
+fn sanitizer_option() -> Option<(String, Option<String>)> {
+    const OPTION: &str = "verify_asan_link_order";
+    let name = "ASAN_OPTIONS".to_owned();
+    let old = std::env::var(&name).unwrap_or_default();
+    let separator = if old.is_empty() { "" } else { ":" };
+    (!old.contains(OPTION)).then(|| (name, Some(format!("{old}{separator}{OPTION}=0"))))
 }
 
 fn effective(factors: &[Factor]) -> Vec<Factor> {

@@ -5,16 +5,16 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use unflake_model::{Factor, declare_factors};
-use unflake_worlds::{ReachedPrograms, World};
+use unflake_model::{Factor, World, declare_factors};
+use unflake_worlds::{OpenWorld, ReachedPrograms};
 
-fn world(factors: &[&str]) -> World {
+fn world(factors: &[&str]) -> OpenWorld {
     declare_factors(unflake_worlds::factors());
     let factors: Vec<Factor> = factors.iter().map(|factor| factor.parse().unwrap()).collect();
-    World::new(&factors).unwrap()
+    OpenWorld::new(&World::of(factors)).unwrap()
 }
 
-fn output(under: &World, command: &[&str]) -> String {
+fn output(under: &OpenWorld, command: &[&str]) -> String {
     let mut prepared = Command::new(command[0]);
     prepared.args(&command[1..]);
     under.prepare(&mut prepared);

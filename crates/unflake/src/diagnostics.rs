@@ -208,8 +208,8 @@ pub(crate) fn log_event(event: &Event) {
             language = ?environment.language,
             "environment is up"
         ),
-        Event::TestsListed { tests, deselected, isolated } => {
-            info!(target: ENGINE, tests = tests.len(), deselected, isolated, "suite listed");
+        Event::TestsListed { tests, deselected, isolated, seconds } => {
+            info!(target: ENGINE, tests = tests.len(), deselected, isolated, seconds, "suite listed");
         }
         Event::Problem(problem) => {
             warn!(target: ENGINE, kind = ?problem.kind, text = ?problem.text, "tests cannot be run")

@@ -6,7 +6,8 @@ use std::path::Path;
 use clap::builder::Styles;
 use clap::builder::styling::Style;
 use unflake_engine::StartError;
-use unflake_report::one_line;
+use unflake_model::{Problem, ProblemKind};
+use unflake_report::{one_line, plain};
 use unflake_store::StoreError;
 use unflake_techniques::BadPattern;
 
@@ -39,6 +40,20 @@ impl CommandError {
 
     pub(crate) fn runner(message: impl Into<String>) -> Self {
         Self::new(Exit::Runner, message)
+    }
+
+    /// A problem that ends a command without a report.
+    pub(crate) fn problem(problem: &Problem) -> Self {
+        let text = plain(&problem.text);
+        match problem.kind {
+            ProblemKind::Refused => match text.rsplit_once('\n') {
+                Some((why, hint)) => Self::usage(why).hint(hint),
+                None => Self::usage(text),
+            },
+            ProblemKind::Protocol => Self::new(Exit::Internal, format!("unflake lost results of tests: {text}"))
+                .hint("run it again; `-vv` logs what unflake did before"),
+            _ => Self::runner(text),
+        }
     }
 
     /// For `map_err`: `doing` completes the sentence "could not …".

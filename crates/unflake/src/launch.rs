@@ -1,10 +1,14 @@
 //! From settings to a launch: how the engine starts the user's command.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use unflake_engine::Launch;
+use unflake_model::PrivatePart;
+use unflake_worlds::PrivateRequest;
 
+use crate::config::project;
 use crate::config::settings::Settings;
 use crate::diagnostics;
 
@@ -21,16 +25,33 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         explain_missed_agent: unflake_runners::explain_missed_agent,
         cache: cache(),
         suite: true,
+        began: Instant::now(),
         time: None,
         traced: None,
         layers: Vec::new(),
         filter: false,
         depends: None,
         directory: None,
+        private: None,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,
     }
+}
+
+/// What is private in the worlds of runs side by side. None: nothing.
+pub(crate) fn private(settings: &Settings, here: &Path) -> Option<PrivateRequest> {
+    let project = project::find(here);
+    let keep = settings.private_keep.value.iter().filter_map(|path| project.join(path).canonicalize().ok()).collect();
+    let parts = settings.private.value.clone();
+    (!parts.is_none()).then_some(PrivateRequest { parts, project, keep })
+}
+
+/// The same without the network: what needs a service of this machine or another one reaches it.
+pub(crate) fn private_files(settings: &Settings, here: &Path) -> Option<PrivateRequest> {
+    let request = private(settings, here)?;
+    let parts = request.parts.without(PrivatePart::Network);
+    (!parts.is_none()).then_some(PrivateRequest { parts, ..request })
 }
 
 /// The words in front of the command where unflake's own driver starts it.
@@ -44,7 +65,7 @@ fn driver(settings: &Settings, myself: String) -> Vec<String> {
 }
 
 /// The directory for files that are kept from run to run, such as agents.
-fn cache() -> Option<PathBuf> {
+pub(crate) fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
     cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).map(|cache| cache.join("unflake"))
 }

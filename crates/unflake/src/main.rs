@@ -7,6 +7,7 @@ mod context;
 mod diagnostics;
 mod error;
 mod exit;
+mod failing_seed;
 mod hash;
 mod history;
 mod interrupt;
@@ -16,6 +17,7 @@ mod project;
 mod recorders;
 mod repro_command;
 mod run_loop;
+mod shell_command;
 mod suggest;
 mod technique_run;
 

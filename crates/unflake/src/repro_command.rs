@@ -1,7 +1,7 @@
 //! The commands that reproduce findings, ready to be pasted into a shell: the plain runner's where
 //! it can run the session, else `unflake replay`.
 
-use unflake_model::Factor;
+use unflake_model::World;
 use unflake_report::quote;
 use unflake_runners::{ReplayedSession, Runner};
 
@@ -23,10 +23,10 @@ pub(crate) struct ReproCommands<'a> {
 }
 
 impl ReproCommands<'_> {
-    /// In the world of these factors.
-    pub(crate) fn under(&self, factors: &[Factor], session: &ReplayedSession<'_>) -> String {
+    /// In this world.
+    pub(crate) fn under(&self, world: &World, session: &ReplayedSession<'_>) -> String {
         let plain = self.of(session);
-        match factors.iter().map(|factor| format!(" {}", quote(&factor.flag()))).collect::<String>() {
+        match world.options().iter().map(|option| format!(" {}", quote(option))).collect::<String>() {
             flags if flags.is_empty() => plain,
             flags => format!("unflake under{flags} -- {plain}"),
         }
@@ -38,6 +38,10 @@ impl ReproCommands<'_> {
         }
         let can_be_plain = self.plain_shows_failure && session.tests.len() <= LONG_ORDER;
         let plain = self.runner.filter(|_| can_be_plain).and_then(|runner| runner.reproduce(session));
+        if plain.is_none() && session.at_once > 1 {
+            // A replay runs its tests one after the other.
+            return in_shell(session.command);
+        }
         in_shell(&plain.unwrap_or_else(|| self.replay(session)))
     }
 
@@ -111,6 +115,7 @@ mod tests {
         let session = ReplayedSession {
             command: &settings.command.value,
             tests,
+            at_once: 0,
             alone: alone.as_deref(),
             root: Some(here),
             here,

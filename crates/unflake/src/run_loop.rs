@@ -12,7 +12,7 @@ use std::time::Instant;
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
     Attempt, Death, Dependencies, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose,
-    QuarantineResult, Replay, Reproduction, Searched, Session, Test, TestId, Totals,
+    QuarantineResult, Replay, Reproduction, Searched, Session, Test, TestId, Totals, World,
 };
 use unflake_report::{KnownFinding, Progress};
 use unflake_runners::ReplayedSession;
@@ -20,6 +20,7 @@ use unflake_techniques::{AssertionPolicy, Technique};
 
 use crate::config::settings::Settings;
 use crate::diagnostics;
+use crate::failing_seed::SeedSearch;
 use crate::history::recorder::HistoryRecorder;
 use crate::project::base_worktree;
 use crate::project::comparison::ComparisonBase;
@@ -43,6 +44,8 @@ pub(crate) struct Gathered {
     pub(crate) tests: Vec<Test>,
     pub(crate) deselected: u32,
     pub(crate) attempts: Vec<Attempt>,
+    /// The worlds of the attempts.
+    pub(crate) worlds: Vec<World>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) notes: Vec<String>,
     pub(crate) left: Vec<TestId>,
@@ -71,13 +74,44 @@ pub(crate) struct Gathered {
     failures: usize,
     rerun_seconds: f64,
     suite_ended: Option<f64>,
-    sessions: u32,
+    /// Number of sessions that were requested.
+    pub(crate) sessions: u32,
 }
 
 impl Gathered {
     /// The names of the tests that were listed.
     pub(crate) fn test_names(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().map(|test| test.id.as_str())
+    }
+
+    /// Adds what a later run of the same project gathered. Its sessions and environments get other
+    /// numbers.
+    pub(crate) fn absorb(&mut self, later: Self) {
+        let after = |used: Option<u32>| used.map_or(0, |used| used + 1);
+        let session = after(self.attempts.iter().map(|attempt| attempt.session.0).max());
+        let environment = after(self.attempts.iter().map(|attempt| attempt.environment.0).max());
+        self.attempts.extend(later.attempts.into_iter().map(|mut attempt| {
+            attempt.session.0 += session;
+            attempt.environment.0 += environment;
+            attempt
+        }));
+        let is_new = |world: &World| !self.worlds.contains(world);
+        let worlds: Vec<World> = later.worlds.into_iter().filter(is_new).collect();
+        self.worlds.extend(worlds);
+        let notes: Vec<String> = later.notes.into_iter().filter(|note| !self.notes.contains(note)).collect();
+        self.notes.extend(notes);
+        if self.tests.is_empty() {
+            (self.tests, self.listed, self.isolated) = (later.tests, later.listed, later.isolated);
+            (self.runner, self.language, self.root) = (later.runner, later.language, later.root);
+        }
+        self.problems.extend(later.problems);
+        self.findings.extend(later.findings);
+        self.known.extend(later.known);
+        self.answers = later.answers;
+        self.sessions += later.sessions;
+        self.totals.seconds += later.totals.seconds;
+        self.totals.interrupted |= later.totals.interrupted;
+        self.budget_exhausted |= later.budget_exhausted;
     }
 
     /// The tests of the suite that failed and never passed.
@@ -109,6 +143,8 @@ pub(crate) struct RunLoop<'a> {
     here: &'a Path,
     /// What to compare with, in a repository.
     compare: Option<ComparisonBase>,
+    /// Finds seeds with which flaky tests fail.
+    seeds: Option<SeedSearch>,
     /// The base revision, once it has been determined; empty if there is none.
     base: Option<String>,
     began: Instant,
@@ -134,6 +170,7 @@ impl<'a> RunLoop<'a> {
             progress,
             here,
             compare: None,
+            seeds: None,
             base: None,
             began: Instant::now(),
             written: None,
@@ -154,6 +191,11 @@ impl<'a> RunLoop<'a> {
     /// Compares with the base when the technique asks for dependencies.
     pub(crate) fn with_comparison(self, compare: Option<ComparisonBase>) -> Self {
         Self { compare, ..self }
+    }
+
+    /// Looks for seeds with which flaky tests fail every time.
+    pub(crate) fn with_seed_search(self, seeds: Option<SeedSearch>) -> Self {
+        Self { seeds, ..self }
     }
 
     /// Runs the technique to its end. `gates` decides whether a finding makes the run fail.
@@ -253,7 +295,13 @@ impl<'a> RunLoop<'a> {
             findings = policy.findings(findings);
         }
         for mut finding in findings {
-            finding.reproduce = self.reproductions(&finding, settings);
+            finding.reproduce = self.reproductions(&finding, &finding.replays, settings);
+            if let Some(mut seeds) = self.seeds.take() {
+                let alone = [Replay::sometimes_fails(vec![finding.test.clone()])];
+                let plain = self.reproductions(&finding, &alone, settings).remove(0);
+                seeds.add_command(&mut finding, &plain.command, self.here);
+                self.seeds = Some(seeds);
+            }
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
         }
@@ -268,7 +316,7 @@ impl<'a> RunLoop<'a> {
     }
 
     /// The commands that reproduce a finding.
-    fn reproductions(&self, finding: &Finding, settings: &Settings) -> Vec<Reproduction> {
+    fn reproductions(&self, finding: &Finding, replays: &[Replay], settings: &Settings) -> Vec<Reproduction> {
         let gathered = &self.gathered;
         let runner = gathered.runner.as_deref().and_then(unflake_runners::reported_as);
         // The plain runner would wait for such a test without end, or exit as if all had passed.
@@ -281,13 +329,14 @@ impl<'a> RunLoop<'a> {
             let session = ReplayedSession {
                 command: &settings.command.value,
                 tests: &tests,
+                at_once: replay.at_once,
                 alone: replay.tests.first().and_then(|test| gathered.command_of(test)),
                 root: gathered.root.as_deref(),
                 here: self.here,
             };
             Reproduction { command: commands.under(&replay.under, &session), shows: replay.shows }
         };
-        finding.replays.iter().map(reproduction).collect()
+        replays.iter().map(reproduction).collect()
     }
 
     /// Determines what changed, once, when the first dependencies are known.
@@ -354,7 +403,7 @@ impl<'a> RunLoop<'a> {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
             }
-            Event::TestsListed { tests, deselected, isolated } => {
+            Event::TestsListed { tests, deselected, isolated, .. } => {
                 gathered.isolated = *isolated;
                 gathered.tests = tests.clone();
                 gathered.deselected = *deselected;
@@ -363,6 +412,11 @@ impl<'a> RunLoop<'a> {
             Event::Note(note) => {
                 if !gathered.notes.contains(note) {
                     gathered.notes.push(note.clone());
+                }
+            }
+            Event::WorldEntered(world) => {
+                if !gathered.worlds.contains(world) {
+                    gathered.worlds.push(world.clone());
                 }
             }
             Event::RunStarted { .. }
@@ -374,7 +428,6 @@ impl<'a> RunLoop<'a> {
             | Event::ChangesCompared(_)
             | Event::FilesLeft { .. }
             | Event::EarlierRuns { .. }
-            | Event::WorldEntered { .. }
             | Event::StateLeaked { .. }
             | Event::RestoreFailed { .. } => {}
             Event::DependenciesRecorded { test, on, .. } => self.written = Some((test.clone(), written(on))),

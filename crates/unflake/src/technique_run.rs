@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::diagnostics;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
+use crate::failing_seed::SeedSearch;
 use crate::history::recorder::HistoryRecorder;
 use crate::interrupt::{remember_signals, stop_on_signals};
 use crate::output::report_files::{ReportFiles, RunSummary};
@@ -37,6 +38,8 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) progress: Progress,
     /// The revision to compare with, where the technique asks for changes.
     pub(crate) compare: Option<ComparisonBase>,
+    /// Finds seeds with which flaky tests fail.
+    pub(crate) seeds: Option<SeedSearch>,
     /// What to keep of traces and layers, whose files are gone when the run is over.
     pub(crate) recorders: Recorders,
     /// Passed to the runner at the end, so that it can exit as if only these had failed.
@@ -55,6 +58,7 @@ impl<'a> TechniqueRun<'a> {
             files: ReportFiles::default(),
             progress,
             compare: None,
+            seeds: None,
             recorders: Recorders::default(),
             gates: Box::new(|_, _| false),
             budget: None,
@@ -84,7 +88,7 @@ impl<'a> TechniqueRun<'a> {
         technique: &mut dyn Technique,
         assertions: Option<&mut dyn AssertionPolicy>,
     ) -> Result<FinishedRun<'a>, CommandError> {
-        let Self { context, settings, launch, files, progress, compare, recorders, gates, budget } = self;
+        let Self { context, settings, launch, files, progress, compare, seeds, recorders, gates, budget } = self;
         let command = &settings.command.value;
         diagnostics::log_launch(&launch);
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
@@ -93,11 +97,16 @@ impl<'a> TechniqueRun<'a> {
         stop_on_signals(&engine)?;
         let mut run_loop = RunLoop::new(technique, &mut history, progress, &context.here)
             .with_recorders(recorders)
-            .with_comparison(compare);
+            .with_comparison(compare)
+            .with_seed_search(seeds);
         if let Some(policy) = assertions {
             run_loop = run_loop.with_assertions(policy);
         }
         let mut record = run_loop.run(engine, settings, gates);
+        if let Some(problem) = record.problems.iter().find(|problem| problem.kind == ProblemKind::Refused) {
+            history.finish(Exit::Usage.code());
+            return Err(CommandError::problem(problem));
+        }
         if let Some(searched) = &mut record.searched {
             searched.budget = budget.filter(|seconds| seconds.is_finite());
         }
@@ -120,14 +129,14 @@ pub(crate) struct CommandFacts {
     /// The command of unflake, such as `run`.
     pub(crate) name: &'static str,
     pub(crate) flaky_gates: bool,
-    pub(crate) can_locate: bool,
+    pub(crate) can_order: bool,
     pub(crate) seed: Option<u64>,
 }
 
 impl CommandFacts {
     /// The facts of a search: everything that it finds fails the run, and can be located.
     pub(crate) fn search(name: &'static str) -> Self {
-        Self { name, flaky_gates: true, can_locate: true, seed: None }
+        Self { name, flaky_gates: true, can_order: true, seed: None }
     }
 }
 
@@ -159,14 +168,20 @@ pub(crate) fn lost_results(record: &Gathered) -> Option<Conclusion> {
     is_lost.then(|| Exit::Internal.because("internal error: unflake lost results of tests"))
 }
 
+/// The conclusion where the budget ended before there were tests to search.
+pub(crate) fn out_of_time(record: &Gathered) -> Option<Conclusion> {
+    let what = "nothing was searched: the budget ended before the tests were listed; give a longer --for";
+    (record.budget_exhausted && !record.listed).then(|| Exit::Incomplete.because(what))
+}
+
 /// The meaning of a search without findings: `found` completes "no … found". Too small a search
 /// says so first.
 pub(crate) fn found_nothing(record: &Gathered, found: &str) -> Conclusion {
     let Some(searched) = &record.searched else { return Exit::Success.because(format!("no {found} found")) };
     let text = report::searched_text(searched);
     match searched.coverage {
-        _ if searched.sessions == 0 => {
-            Exit::Incomplete.because("nothing was searched: the budget ended before the first session")
+        _ if searched.sessions == 0 || record.budget_exhausted && record.attempts.is_empty() => {
+            Exit::Incomplete.because("nothing was searched: the budget ended before the first attempt did")
         }
         coverage if coverage.is_thin() => {
             Exit::Success.because(format!("search incomplete, no {found} found yet: {text}"))
@@ -184,6 +199,9 @@ pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) ->
     }
     if let Some(lost) = lost_results(record) {
         return Some(lost);
+    }
+    if let Some(unlisted) = out_of_time(record) {
+        return Some(unlisted);
     }
     if !record.problems.is_empty() || !record.listed {
         return Some(Exit::Runner.because("the tests could not run"));

@@ -78,7 +78,7 @@ const OTHER_RUNNERS: [(&str, &str, &str, &str, bool); 10] = [
 
 /// The part of a `specimen.toml` that matters here.
 #[derive(Deserialize)]
-struct Specimen {
+struct PrintingSpecimen {
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(crate) fn all() -> Vec<Case> {
     specimens.flat_map(|path| cases_of(&path)).chain(other_runners()).collect()
 }
 
-fn read(path: &str) -> Specimen {
+fn read(path: &str) -> PrintingSpecimen {
     let file = repository().join("specimens").join(path).join("specimen.toml");
     toml::from_str(&fs::read_to_string(file).unwrap()).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

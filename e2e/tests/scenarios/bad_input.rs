@@ -45,12 +45,12 @@ fn a_runner_that_unflake_does_not_support() {
     let sandbox = Sandbox::new().file("go.mod", "module example.com/shop\n");
     let result = sandbox.run("", "go test ./...").expect_exit(2);
     assert_snapshot!(reported(&sandbox, &result), @"
-    error: unflake cannot start single tests of Go by itself
+    error: unflake cannot start single tests of Go
     hint: it can by a JUnit report (`gotestsum --junitfile report.xml`): `unflake run --results report.xml --one-test 'COMMAND {name}' -- …`, see docs/book/other-runners.md
     ");
     let result = sandbox.run("", "python3 -m unittest").expect_exit(2);
     assert_snapshot!(reported(&sandbox, &result), @"
-    error: unflake cannot use unittest by itself
+    error: unflake cannot run unittest
     hint: pytest runs tests of unittest, too: `unflake run -- pytest`
     ");
 }
@@ -101,7 +101,7 @@ fn an_unknown_pytest_option() {
     assert_snapshot!(reported(&sandbox, &result), @"
     no tests ran, 1 problem, [TIME]
 
-    ERROR    the runner ended before it had listed its tests (the process left with exit code 4)
+    ERROR    the runner exited before it listed its tests (the process exited with code 4)
                │ ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]
                │ pytest: error: unrecognized arguments: --no-such-option
                │   inifile: None
@@ -130,7 +130,7 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "true").expect_exit(4)), @"
     no tests ran, 1 problem, [TIME]
 
-    ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
+    ERROR    the command exited without starting a supported test runner (the process exited with code 0)
                │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
@@ -140,7 +140,7 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "sleep 0.1").expect_exit(4)), @"
     no tests ran, 1 problem, [TIME]
 
-    ERROR    the command exited without starting a supported test runner (the process left with exit code 0)
+    ERROR    the command exited without starting a supported test runner (the process exited with code 0)
                │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
                │ For other runners, `--results` and `--one-test` tell unflake how to use them.
@@ -152,7 +152,7 @@ fn programs_that_start_no_runner() {
     assert_snapshot!(reported(&sandbox, &result), @"
     no tests ran, 1 problem, [TIME]
 
-    ERROR    the command exited without starting a supported test runner (the process left with exit code 3)
+    ERROR    the command exited without starting a supported test runner (the process exited with code 3)
                │ wrong door
                │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
@@ -170,7 +170,7 @@ fn a_python_without_pytest() {
     assert_snapshot!(reported(&sandbox, &result), @"
     no tests ran, 1 problem, [TIME]
 
-    ERROR    the command exited without starting a supported test runner (the process left with exit code 1)
+    ERROR    the command exited without starting a supported test runner (the process exited with code 1)
                │ [PYTHON]: No module named pytest
                │ It must start pytest, 6 or later.
                │ Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
@@ -302,10 +302,10 @@ fn a_damaged_history_is_not_modified() {
     let sandbox =
         Sandbox::with_tests(FAILS).file(".unflake/history.db", "this is no database, and longer than a header is");
     let result = sandbox.run("", "pytest").expect_exit(70);
-    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file and those with the same prefix away to start a new history.");
     assert!(fs::read_to_string(sandbox.project().join(".unflake/history.db")).unwrap().starts_with("this is no"));
     let result = sandbox.unflake(["history", "show"]).finish().expect_exit(70);
-    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file away, with those beside it whose names begin the same, to begin a new history.");
+    assert_snapshot!(reported(&sandbox, &result), @"error: the history in [PLACE]/project/.unflake/history.db cannot be read and was left as it is. It is damaged or no database at all: file is not a database. Move the file and those with the same prefix away to start a new history.");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn test_ids_with_line_breaks() {
     1 test, 1 real failure, [TIME]
 
     REAL     test_it.py::test_name[two\nlines]
-             failed 20 of 20 attempts, including 8 new processes with other seeds
+             failed 6 of 6 attempts, including a new process with other seeds
                test_it.py:3  AssertionError
                │ assert 0
              reproduce  pytest "$(printf 'test_it.py::test_name[two\nlines]')"

@@ -108,7 +108,8 @@ fn verify_base_runs_the_test_at_the_base_and_cleans_up() {
     sandbox.commit("twenty failures");
     sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
     let count = sandbox.root().join("count");
-    let result = sandbox.run_invocation("--verify-base --jobs 1", PYTEST).env("COUNT", &count).finish().expect_exit(0);
+    let options = "--verify-base --jobs 1 --new-processes 8";
+    let result = sandbox.run_invocation(options, PYTEST).env("COUNT", &count).finish().expect_exit(0);
     let verdict = finding(&result, "verdict", "test_four");
     assert_eq!(verdict["kind"], "unaffected-by-change", "{verdict:#}");
     assert_eq!(finding(&result, "intersect", "test_four")["base_passed"], true);
@@ -184,5 +185,124 @@ fn affected_lists_the_tests_that_a_change_can_affect() {
         "the committed change counts\n{}",
         two.stdout
     );
-    assert!(two.stdout.contains("tests/test_new.py::test_new\tnothing is known"), "{}", two.stdout);
+    assert!(two.stdout.contains("tests/test_new.py::test_new\tits dependencies are unknown"), "{}", two.stdout);
+}
+
+/// The words of `unflake affected`.
+fn affected(options: &str, pytest: &str) -> Vec<String> {
+    format!("affected {options} -- {pytest}").split_whitespace().map(str::to_owned).collect()
+}
+
+/// Reads a file through the C library, past everything that Python reports.
+const UNSEEN: &str = "
+import ctypes
+import os
+
+def test_unseen():
+    library = ctypes.CDLL(None)
+    text = ctypes.create_string_buffer(1)
+    file = library.open(b'data.txt', os.O_RDONLY)
+    library.read(file, text, 1)
+    library.close(file)
+    assert text.raw == b'1'
+";
+
+#[test]
+fn a_known_pass_excuses_nothing_that_passes_at_the_base_now() {
+    let sandbox = repository().file("tests/test_unseen.py", UNSEEN).file("data.txt", "1");
+    sandbox.commit("a file that is read unseen");
+    sandbox.run("", PYTEST).expect_exit(0);
+    sandbox.write("data.txt", "2");
+    for options in ["", "--verify-base=yes", "--verify-base=no"] {
+        let result = sandbox.run(options, PYTEST).expect_exit(1);
+        assert_eq!(finding(&result, "verdict", "test_unseen")["kind"], "real", "{options}\n{}", result.stdout);
+    }
+    let result = sandbox.run("", PYTEST).expect_exit(1);
+    let intersect = finding(&result, "intersect", "test_unseen");
+    assert_eq!(intersect["kind"], "unknown", "{intersect:#}");
+    assert!(intersect["sentence"].as_str().unwrap().contains("in a way that was not recorded"), "{intersect:#}");
+}
+
+#[test]
+fn files_of_arguments_count_for_every_test() {
+    let sandbox = repository().file("args.txt", "-q\n");
+    sandbox.commit("arguments");
+    let command = format!("{PYTEST} @args.txt");
+    sandbox.run("", &command).expect_exit(0);
+    sandbox.unflake(affected("--learn --base HEAD", &command)).finish().expect_exit(0);
+    sandbox.write("args.txt", "-q\n-Werror\n");
+    let listed = sandbox.unflake(affected("", &command)).finish().expect_exit(0);
+    assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stderr);
+    let result = sandbox.run_invocation("", &command).env("WORLD", "bad").finish().expect_exit(1);
+    assert_eq!(finding(&result, "intersect", "test_total")["touched"][0]["path"], "args.txt");
+}
+
+#[test]
+fn a_cache_that_another_test_filled_hides_no_dependency() {
+    let cached = "import functools\n\n@functools.lru_cache\ndef load():\n    return open('data.txt').read()\n";
+    let sandbox = Sandbox::new()
+        .file("data.txt", "1")
+        .file("cached.py", cached)
+        .file("tests/test_a.py", "import cached\n\ndef test_a():\n    assert cached.load() == '1'\n")
+        .file("tests/test_b.py", "import cached\n\ndef test_b():\n    assert cached.load() == '1'\n")
+        .file(".gitignore", "__pycache__/\n");
+    sandbox.commit("base");
+    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
+    sandbox.write("data.txt", "2");
+    let listed = sandbox.unflake(affected("", PYTEST)).finish().expect_exit(0);
+    assert_eq!(listed.stdout, "tests/test_a.py::test_a\ntests/test_b.py::test_b\n", "{}", listed.stderr);
+}
+
+#[test]
+fn what_a_failing_run_depends_on_replaces_nothing() {
+    let sandbox = repository();
+    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
+    sandbox.write("mail.py", "def send():\n    return 'sent!'\n");
+    sandbox.run_invocation("", PYTEST).env("WORLD", "bad").finish().expect_exit(1);
+    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
+    sandbox.git(&["checkout", "mail.py"]);
+    let listed = sandbox.unflake(affected("--base HEAD", PYTEST)).finish().expect_exit(0);
+    assert_eq!(listed.stdout, "", "what a clean tree showed is kept\n{}", listed.stderr);
+    let failing = repository();
+    failing.unflake(affected("--learn --base HEAD", PYTEST)).env("WORLD", "bad").finish().expect_exit(0);
+    let listed = failing.unflake(affected("--base HEAD", PYTEST)).finish().expect_exit(0);
+    assert_eq!(listed.stdout, "tests/test_shop.py::test_total\n", "a failure may have kept it from the rest");
+}
+
+const ODD_IDS: &str = "
+import mail
+import pytest
+
+@pytest.mark.parametrize('name', ['a b', \"it's\"])
+def test_odd(name):
+    assert mail.send()
+";
+
+#[test]
+fn ids_are_safe_for_shells_and_failures_for_pipes() {
+    let sandbox = repository().file("tests/test_odd.py", ODD_IDS);
+    sandbox.commit("odd names");
+    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
+    sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
+    let null = sandbox.unflake(affected("--null", PYTEST)).finish().expect_exit(0);
+    let ids: Vec<&str> = null.stdout.split_terminator('\0').collect();
+    assert_eq!(
+        ids,
+        ["tests/test_mail.py::test_send", "tests/test_odd.py::test_odd[a b]", "tests/test_odd.py::test_odd[it's]"]
+    );
+    let shell = sandbox.unflake(affected("--format shell", PYTEST)).finish().expect_exit(0);
+    assert_eq!(shell.stdout.lines().nth(1), Some("'tests/test_odd.py::test_odd[a b]'"), "{}", shell.stdout);
+    sandbox.write("tests/test_mail.py", "import mail_is_not_here\n");
+    let broken = sandbox.unflake(affected("", PYTEST)).finish().expect_exit(4);
+    assert_eq!(broken.stdout, "unflake-affected-failed\n", "no runner has such a test");
+}
+
+#[test]
+fn run_affected_runs_what_the_change_can_affect() {
+    let sandbox = repository();
+    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
+    sandbox.write("mail.py", "def send():\n    return 'sent' + ''\n");
+    let result = sandbox.run_invocation("--affected", PYTEST).env("WORLD", "bad").finish().expect_exit(0);
+    assert!(result.stdout.contains("2 of 3 tests did not run, because your change cannot"), "{}", result.stdout);
+    assert_eq!(result.list("attempts").len(), 1, "{}", result.stdout);
 }

@@ -92,6 +92,12 @@ fn poetry_run() {
 }
 
 #[test]
+fn pdm_run() {
+    let project = "[project]\nname = 'shop'\nversion = '1'\nrequires-python = '>=3.8'\n";
+    check(&[("pyproject.toml", project)], "pdm run pytest");
+}
+
+#[test]
 fn hatch_run() {
     let project = "\
 [project]
@@ -127,7 +133,7 @@ fn a_cleared_environment_is_named() {
     assert_eq!(
         missed(&sandbox, &["env", "-i", &path, "pytest", "-q"]),
         [
-            format!("{why} (the process left with exit code 0)"),
+            format!("{why} (the process exited with code 0)"),
             "Leave out `-i` of `env`, or set PYTHONPATH, PYTEST_PLUGINS and UNFLAKE_* again behind it.".to_owned()
         ]
     );
@@ -136,7 +142,7 @@ fn a_cleared_environment_is_named() {
 #[test]
 fn a_replaced_python_path_is_named() {
     let why = "pytest could not load unflake's agent: PYTHONPATH was replaced on the way to it";
-    let why = format!("{why} (the process left with exit code 2)");
+    let why = format!("{why} (the process exited with code 2)");
     let sandbox = Sandbox::with_tests("def test_a(): pass\n").file("Makefile", "test:\n\tPYTHONPATH=src pytest\n");
     let hint = "Keep what it has, in front: Makefile:2: `PYTHONPATH=src pytest`".to_owned();
     assert_eq!(missed(&sandbox, &["make", "test"]), [why, hint]);

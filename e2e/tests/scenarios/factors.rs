@@ -65,7 +65,7 @@ fn a_test_whose_id_changes_is_named() {
         printed.contains("the baseline could not be run: the runner did not list test_it.py::test_b["),
         "{printed}"
     );
-    assert!(printed.contains("again: leave it out, if its name is another each time"), "{printed}");
+    assert!(printed.contains("again; deselect it if its name changes in every run"), "{printed}");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn the_next_run_removes_leftovers_of_a_run_killed_at_start() {
     let running = run().start();
     running.wait_until("the socket is open", || left().is_some());
     running.signal(Signal::SIGKILL);
-    running.finish_beside_others().expect_exit(-9);
+    running.finish_in_parallel().expect_exit(-9);
     let left = left().expect("it is left");
     // The next run removes old directories only.
     assert!(Command::new("touch").args(["-d", "10 minutes ago"]).arg(&left).status().unwrap().success());
@@ -156,8 +156,8 @@ fn two_concurrent_runs_of_a_project_both_complete() {
     let (one, other) = (call("one.json"), call("other.json"));
     // Each would take the other for a leftover, so the check runs once, at the end.
     let (one, other) = thread::scope(|scope| {
-        let one = scope.spawn(|| one.finish_beside_others());
-        let other = other.finish_beside_others();
+        let one = scope.spawn(|| one.finish_in_parallel());
+        let other = other.finish_in_parallel();
         (one.join().unwrap(), other)
     });
     one.expect_exit(0);

@@ -214,11 +214,11 @@ fn a_test_missing_from_the_report_has_not_passed() {
     let sandbox = shell(RUNNER).file("fail-c", "");
     let result = run_shell(&sandbox, "sh ./runner x{name}").expect_exit(1);
     assert_eq!(result.findings(), ["s c real"]);
-    assert!(result.stdout.contains("it was not run: the report has one other test"), "{}", result.stdout);
+    assert!(result.stdout.contains("it did not run: the report has one other test"), "{}", result.stdout);
     // The same without a new report: the old one does not count.
     let result = run_shell(&sandbox, "true {name}").expect_exit(1);
     assert_eq!(result.findings(), ["s c real"]);
-    assert!(result.stdout.contains("what is there is older than this run"), "{}", result.stdout);
+    assert!(result.stdout.contains("the existing one is older than this run"), "{}", result.stdout);
 }
 
 #[test]
@@ -227,7 +227,9 @@ fn a_command_that_writes_no_report_is_an_error() {
     let sandbox = shell("echo compiling; echo no such thing >&2; exit 3\n").file("out/old.xml", old);
     let result = run_shell(&sandbox, "sh ./runner {name}").expect_exit(4);
     let remarks = result.remarks();
-    for words in ["no report was written to `out/**/*.xml`; what is there is older", "exit code 3", "no such thing"] {
+    for words in
+        ["no report was written to `out/**/*.xml`; the existing one is older", "exited with code 3", "no such thing"]
+    {
         assert!(remarks.contains(words), "{remarks}");
     }
     assert_eq!(std::fs::read_to_string(sandbox.project().join("out/old.xml")).unwrap(), old);
@@ -237,7 +239,7 @@ fn a_command_that_writes_no_report_is_an_error() {
 fn an_unexplained_exit_code_fails_the_run() {
     let sandbox = shell(&RUNNER.replace("exit $code", "echo leaking >&2; exit 9"));
     let result = run_shell(&sandbox, "sh ./runner {name}").expect_exit(1);
-    let words = "no test failed by the report, but the command left with exit code 9";
+    let words = "the report has no failed test, but the command exited with code 9";
     assert!(result.stdout.contains(words), "{}", result.stdout);
     assert_eq!(result.findings(), ["s c real"]);
 }

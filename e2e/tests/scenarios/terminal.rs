@@ -13,7 +13,7 @@ fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
 fn a_run_in_the_terminal() {
     let sandbox = Sandbox::specimen("rerun/python/polluted_cache")
         .file("tests/test_more.py", "def test_bad():\n    assert 1 == 2\n");
-    let result = sandbox.run("", "python -m pytest").expect_exit(1);
+    let result = sandbox.run("--new-processes 8", "python -m pytest").expect_exit(1);
     assert_snapshot!(reported(&sandbox, &result), @"
     6 tests, 1 real failure, 1 flaky, [TIME]
 
@@ -26,7 +26,7 @@ fn a_run_in_the_terminal() {
     FLAKY    tests/test_compatibility.py::test_new_client_and_old_server
              order-dependent: 3 of 10 attempts failed, passed only in a fresh environment; 1 test ran before it
              reproduce  python -m pytest  (fails sometimes)
-             next       unflake order tests/test_compatibility.py::test_new_client_and_old_server  (find the polluter)
+             next       unflake why tests/test_compatibility.py::test_new_client_and_old_server  (find the root cause)
 
     note: not a git repository, so failures are not compared with your change
 
@@ -37,7 +37,8 @@ fn a_run_in_the_terminal() {
 #[test]
 fn a_narrow_terminal_wraps_text() {
     let sandbox = shop();
-    let result = sandbox.run_invocation("", "python -m pytest").env("COLUMNS", "40").finish().expect_exit(1);
+    let run = sandbox.run_invocation("--new-processes 8", "python -m pytest").env("COLUMNS", "40");
+    let result = run.finish().expect_exit(1);
     assert_snapshot!(reported(&sandbox, &result), @"
     3 tests, 1 real failure, [TIME]
 
@@ -109,7 +110,7 @@ fn history_lists_runs_and_attempts() {
     [WHEN]  ✓ passed  [TIME]            fresh fork
     [WHEN]  ✓ passed  [TIME]            immediate retry
     [WHEN]  ✗ failed  [TIME]            suite, first     assert not True
-    next       unflake locate test_it.py::test_flaky  (find the line where it starts)
+    next       unflake why test_it.py::test_flaky  (find the root cause)
     ");
     let result = sandbox.unflake(["history", "show", "nothing-like-it"]).finish().expect_exit(2);
     assert_snapshot!(clean(&result.stderr), @r"
@@ -137,6 +138,7 @@ fn config_prints_values_and_sources() {
     at-end  5  variable UNFLAKE_AT_END
     fresh  1  default
     fresh-by  fork  default
+    new-processes  8  default
     too-many  1  default
     flaky-result  pass  default
     never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
@@ -147,6 +149,8 @@ fn config_prints_values_and_sources() {
     jobs  7  [PLACE]/project/pyproject.toml
     timeout  900s  default
     output-limit  65536  default
+    private  all  default
+    private-keep  []  default
     results  default
     one-test  default
     classpath-file  default
@@ -183,12 +187,16 @@ fn doctor_lists_the_environment() {
         let cores = regex_lite::Regex::new(r"\d+ cores").unwrap();
         // The tracing mechanism depends on the Python version.
         let traces = regex_lite::Regex::new(r"traces    lines by .*").unwrap();
-        let text = cores.replace_all(&sandbox.redact(text), "[N] cores").into_owned();
+        // What can be private depends on the system.
+        let private = regex_lite::Regex::new(r". private   .*").unwrap();
+        let text = private.replace_all(text, "✓ private   [PARTS]");
+        let text = cores.replace_all(&sandbox.redact(&text), "[N] cores").into_owned();
         traces.replace_all(&text, "traces    lines by [WAY]").into_owned()
     };
     let result = sandbox.unflake(["doctor", "--", "python", "-m", "pytest"]).finish().expect_exit(0);
     assert_snapshot!(clean(&result.stdout), @r"
     ✓ machine   Linux, [N] cores; processes that tests leave running are ended
+    ✓ private   [PARTS]
     – git       git version [VERSION], not a repository: attempts are recorded without a revision
     ✓ history   none yet; the first run creates it in [PLACE]/project/.unflake
     ✓ command   python -m pytest (command line)
@@ -236,6 +244,7 @@ fn help_lists_commands_in_groups() {
     Usage: unflake [OPTIONS] <COMMAND>
 
     Everyday    run          Run the tests and classify each failure as real or flaky
+                why          Find the root cause of a flaky test, by all techniques
                 affected     List the tests that your change can affect
     Techniques  nio          Find non-idempotent tests and the state they leak
                 order        Find order-dependent tests, their polluters and the leaked state

@@ -94,7 +94,7 @@ fn opens() {
         format!(
             "  shop::shop opens passed\n\n  ran:\n    tests/shop.rs\n  read:\n    data/prices.txt\n  stat:\n    Cargo.toml\n  \
              missing:\n    data/missing.txt\n  listed:\n    data\n  started:\n    {sh}\n  \
-             incomplete: started {sh}: what it did is not known\n"
+             incomplete: started {sh}: its effects are unknown\n"
         )
     );
 }

@@ -1,6 +1,6 @@
 //! Verdicts: no false green, no false real failure, no hang.
 
-use e2e::{RunOutput, Sandbox};
+use e2e::{RunOutput, Sandbox, python};
 use serde_json::Value;
 
 fn project(file: &str) -> Sandbox {
@@ -163,4 +163,25 @@ fn nio_does_not_call_it_broken() {
     let result = sandbox.unflake(["nio", "test_appends"]).json().args(["--", "pytest"]).finish().expect_exit(1);
     assert_eq!(result.findings()[0], "test_it.py::test_appends non-deterministic");
     assert!(result.stdout.contains("outlives its process"), "{}", result.stdout);
+}
+
+#[test]
+fn a_seed_dependent_failure_names_a_seed_that_fails_every_time() {
+    // Fails with every fourth hash seed, and with that of the suite.
+    let sandbox = Sandbox::with_tests("def test_a(): assert hash('x') % 4 != FAILS");
+    let hash = sandbox.command(python()).args(["-c", "print(hash('x') % 4)"]).env("PYTHONHASHSEED", "1").output();
+    let hash = String::from_utf8(hash.unwrap().stdout).unwrap();
+    let sandbox = sandbox.file("test_it.py", format!("def test_a(): assert hash('x') % 4 != {}", hash.trim()));
+    let pytest = [python().to_str().unwrap(), "-m", "pytest", "-p", "no:cacheprovider"];
+    let run = sandbox.unflake(["run"]).json().arg("--").args(pytest).env("PYTHONHASHSEED", "1").finish().expect_exit(0);
+    let finding = &run.list("findings")[0];
+    assert_eq!(finding["kind"], "flaky-seed-dependent", "{finding}");
+    let (sentence, reproduce) = (finding["sentence"].as_str().unwrap(), &finding["reproduce"]);
+    assert!(sentence.contains("; fails with seed ") && sentence.ends_with(": the hash seed decides"), "{sentence}");
+    assert_eq!((reproduce.as_array().unwrap().len(), &reproduce[0]["shows"]), (1, &"always-fails".into()), "{finding}");
+    let command = reproduce[0]["command"].as_str().unwrap();
+    let options = command.strip_prefix("unflake under ").and_then(|rest| rest.split_once(" -- ")).unwrap().0;
+    for _ in 0..3 {
+        sandbox.unflake(["under", options, "--"]).args(pytest).arg("test_it.py::test_a").finish().expect_exit(1);
+    }
 }

@@ -18,7 +18,9 @@ mod locate;
 mod measure;
 mod run;
 mod search;
+mod stress;
 mod truth;
+mod why;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -60,6 +62,8 @@ struct Specimen {
     locate: Option<truth::Truth>,
     factors: Option<factors::ExpectedFactor>,
     measure: Option<measure::ExpectedMeasurement>,
+    why: Option<why::ExpectedDiagnosis>,
+    stress: Option<stress::ExpectedStress>,
 }
 
 /// A specimen whose expectations only a scenario understands.
@@ -116,6 +120,8 @@ fn trials_of(specimen: &Arc<Specimen>) -> Vec<Trial> {
         ("locate", specimen.locate.is_some()),
         ("factors", specimen.factors.is_some()),
         ("measure", specimen.measure.is_some()),
+        ("why", specimen.why.is_some()),
+        ("stress", specimen.stress.is_some()),
     ];
     let commands: Vec<&'static str> = tables.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
     assert!(!commands.is_empty(), "{} expects nothing", specimen.path);
@@ -133,6 +139,8 @@ fn trials_of_command(specimen: &Arc<Specimen>, command: &'static str, name: &str
         "nio" => search::trials(specimen, "nio", name, |specimen| specimen.nio.as_ref()),
         "locate" => vec![locate::trial(specimen, name)],
         "factors" => factors::trials(specimen, name),
+        "why" => vec![why::trial(specimen, name)],
+        "stress" => vec![trial(name, specimen, stress::examine)],
         _ => vec![trial(name, specimen, measure::examine)],
     }
 }

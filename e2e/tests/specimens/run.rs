@@ -44,7 +44,12 @@ struct ExpectedVerdict {
 pub(crate) fn examine(specimen: &Specimen) -> Differences {
     let expected = specimen.run.as_ref().expect("it has this table");
     let sandbox = specimen.sandbox();
-    let run = sandbox.run_invocation("", "").args(&specimen.options).arg("--").args(specimen.command()).finish();
+    let run = sandbox
+        .run_invocation("--new-processes 8", "")
+        .args(&specimen.options)
+        .arg("--")
+        .args(specimen.command())
+        .finish();
     let mut differences = Vec::new();
     let mut check = |what: &str, found: String, expected: String| {
         if found != expected {

@@ -44,6 +44,8 @@ struct ExpectedDependence {
     state: Option<String>,
     /// Absent: their names differ from run to run.
     cells: Option<BTreeSet<String>>,
+    /// The lines that wrote the cells, `file:line`. Absent: they are not checked.
+    written: Option<BTreeSet<String>>,
     /// With `one_by_one`: part of the default test run.
     #[serde(default)]
     quick: bool,
@@ -90,6 +92,7 @@ fn examine(specimen: &Specimen, command: &str, tests: &[&str], expected: &[Expec
     check("tests", result.list("tests").len().to_string(), specimen.tests.to_string());
     let findings = result.list("findings");
     let found = findings.iter().filter_map(|finding| found_dependence(finding, expected));
+    let found = found.chain(findings.iter().filter_map(|finding| found_writes(finding, expected)));
     check("findings", set_text(found), set_text(expected.iter().flat_map(|finding| finding.summaries(command))));
     check("files", set_text(changes(&before, &contents(&sandbox.project())).into_iter()), "{}".to_owned());
     for command in findings.iter().flat_map(PrintedCommand::all_of) {
@@ -109,6 +112,7 @@ impl ExpectedDependence {
         let mut lines = vec![format!("{test} {technique} {kind}, culprits {culprits:?}, cleaners {cleaners:?}")];
         if let Some(state) = self.state.as_ref().filter(|state| *state != "any") {
             lines.push(format!("{test} {state} {:?}", self.cells));
+            lines.extend(self.written.as_ref().map(|written| format!("{test} written at {written:?}")));
         }
         lines
     }
@@ -133,6 +137,15 @@ fn found_dependence(finding: &Value, expected: &[ExpectedDependence]) -> Option<
     let culprits: BTreeSet<BTreeSet<String>> =
         finding["culprits"].as_array().into_iter().flatten().map(&names).collect();
     Some(format!("{test} {technique} {kind}, culprits {culprits:?}, cleaners {:?}", names(&finding["cleaners"])))
+}
+
+/// The lines that wrote the cells of a finding, as `ExpectedDependence::summaries` writes them.
+fn found_writes(finding: &Value, expected: &[ExpectedDependence]) -> Option<String> {
+    let test = finding["test"].as_str()?;
+    expected.iter().find(|expected| expected.test == test && expected.written.is_some())?;
+    let sites = finding["cells"].as_array()?.iter().map(|cell| &cell["written"]);
+    let line = |site: &Value| Some(format!("{}:{}", site["file"].as_str()?, site["line"].as_u64()?));
+    Some(format!("{test} written at {:?}", sites.filter_map(line).collect::<BTreeSet<String>>()))
 }
 
 /// The files of a project, without the caches of runners, build output and unflake's own directory.

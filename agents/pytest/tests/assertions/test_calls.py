@@ -140,12 +140,12 @@ def test_two_calls_in_one_line(assertions):
     if KNOWS_COLUMNS:
         assert [one["ordinal"] for one in log.sites.values()] == [0, 1] and log.gaps == []
     else:
-        assert log.results == [] and log.gaps == ["test_it.py:6: two assertions in one line cannot be told apart"]
+        assert log.results == [] and log.gaps == ["test_it.py:6: two assertions in one line cannot be distinguished"]
 
 
 def test_call_under_another_name_is_a_gap(assertions):
     log = assertions(unittest_class("check = self.assertEqual\ncheck(1, 1)"))
-    assert log.results == [] and log.gaps == ["test_it.py:7: an assertion under another name is not told"]
+    assert log.results == [] and log.gaps == ["test_it.py:7: an aliased assertion is not recorded"]
 
 
 def test_imported_names(assertions):

@@ -196,7 +196,7 @@ def test_retry_and_fork_describe_their_sites_again(project):
 
 def test_too_many_results_are_cut_with_a_gap(assertions):
     log = assertions("def test_a():\n    for i in range(5000):\n        assert i >= 0")
-    assert len(log.results) == 1000 and log.gaps == ["more assertions were evaluated than are told"]
+    assert len(log.results) == 1000 and log.gaps == ["more assertions were evaluated than are recorded"]
 
 
 FAILURES = [
@@ -292,5 +292,5 @@ def test_tests_that_patch_builtins_and_set_tracers(assertions):
 
 def test_doctest_is_a_gap(assertions):
     code = '"""\n>>> 1 + 1\n2\n"""\ndef test_a(): assert 1 == 1'
-    assert assertions(code, args=("--doctest-modules",)).gaps == ["what a doctest compares is not told"]
+    assert assertions(code, args=("--doctest-modules",)).gaps == ["doctest comparisons are not recorded"]
     assert assertions(code, test=1, args=("--doctest-modules",)).gaps == []

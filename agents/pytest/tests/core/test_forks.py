@@ -194,7 +194,7 @@ def deeper(value):
         finally:
             value = None
 
-# A comment that belongs to nobody.
+# A comment of no test.
 
 class TestIt:
     @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_capture_modes_in_forks(project, capture):
         """
         import os, sys
         def test_a():
-            print("said")
+            print("printed")
             print("warned", file=sys.stderr)
             os.write(1, b"below\\n")
             assert 0
@@ -310,7 +310,7 @@ def test_capture_modes_in_forks(project, capture):
             if capture == "no":
                 assert "stdout" not in done
             else:
-                assert (done["stdout"], done["stderr"]) == ("said\n" + below, "warned\n")
+                assert (done["stdout"], done["stderr"]) == ("printed\n" + below, "warned\n")
 
 
 def test_output_before_the_fork_is_not_the_childs(project):
@@ -324,12 +324,12 @@ def test_output_before_the_fork_is_not_the_childs(project):
                     os.write(1, b"while collecting\\n")
                     capture.suspend_global_capture()
                 """,
-            "test_it.py": "def test_a():\n    print('said')\n    assert 0",
+            "test_it.py": "def test_a():\n    print('printed')\n    assert 0",
         },
         reports="no",
     )
     agent = unflake.ready()
-    assert unflake.fork(agent, 1).run(0)[0]["stdout"] == "said\n"
+    assert unflake.fork(agent, 1).run(0)[0]["stdout"] == "printed\n"
 
 
 def test_capture_file_replaced_by_a_test_is_left_alone(project):

@@ -120,9 +120,9 @@ def test_continue_on_collection_errors(project):
     [
         ({"conftest.py": "import nothing_here"}, [], "usage", "nothing_here", 4),
         ({}, ["no_such_file.py"], "usage", "no_such_file.py", 4),
-        ({"test_a.py": "def test_a(): pass"}, ["--collect-only"], "usage", "--collect-only", 0),
-        ({"test_a.py": "def test_a(): pass"}, ["--setup-plan"], "usage", "--setup-plan", 0),
-        ({"test_a.py": "def test_a(): pass"}, ["--setup-only"], "usage", "--setup-only", 0),
+        ({"test_a.py": "def test_a(): pass"}, ["--collect-only"], "refused", "--collect-only", 0),
+        ({"test_a.py": "def test_a(): pass"}, ["--setup-plan"], "refused", "--setup-plan", 0),
+        ({"test_a.py": "def test_a(): pass"}, ["--setup-only"], "refused", "--setup-only", 0),
         (
             {"conftest.py": "def pytest_collection_modifyitems(items): 1/0", "test_a.py": "def test_a(): pass"},
             [],
@@ -201,25 +201,11 @@ def test_fixtures_are_torn_down_after_pytest_exit(project):
     assert agent.outcomes(2) == ["passed"]
 
 
-@pytest.mark.parametrize("source", ["option", "file"])
-def test_xdist_workers_are_not_used(project, source):
-    pytest.importorskip("xdist")
-    files = {"test_it.py": "import os\ndef test_a(): assert 'PYTEST_XDIST_WORKER' not in os.environ"}
-    if source == "file":
-        files["pytest.ini"] = "[pytest]\naddopts = -n auto --dist loadscope"
-    unflake = project(files, *(["-n", "4"] if source == "option" else []), plugins=True)
-    agent = unflake.ready()
-    assert len(agent.notes) == 1 and ("-n 4" if source == "option" else "-n ") in agent.notes[0]
-    assert "is not used" in agent.notes[0]
-    assert agent.outcomes(0) == ["passed"]
-    assert unflake.end(agent) == 0
-
-
 def test_looponfail_is_rejected(project):
     pytest.importorskip("xdist.looponfail")
     unflake = project("def test_a(): pass", "--looponfail", plugins=True)
     events = unflake.accept().remaining()
-    assert [(event["event"], event["kind"]) for event in events if event["event"] == "problem"] == [("problem", "usage")]
+    assert [(event["event"], event["kind"]) for event in events if event["event"] == "problem"] == [("problem", "refused")]
     assert unflake.wait() == 4
 
 
@@ -336,5 +322,5 @@ def test_agent_exits_when_unflake_closes_the_connection(project):
 @pytest.mark.parametrize("option", ["--pdb", "--trace"])
 def test_debuggers_are_not_used(project, option):
     agent = project("def test_a(): assert 0", option).ready()
-    assert agent.notes == ["%s is not used: there is nobody at the keyboard of a test here" % option]
+    assert agent.notes == ["%s is ignored: tests run without a terminal" % option]
     assert agent.outcomes(0) == ["failed"]

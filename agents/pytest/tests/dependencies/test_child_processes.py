@@ -36,7 +36,7 @@ def test_followed_python_does_not_see_the_watch(dependencies):
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
 def test_python_that_cannot_be_followed(dependencies, option):
     report = dependencies(dict(CHILD, **{"test_it.py": "import subprocess, sys\ndef test_a(): subprocess.call([sys.executable, %r, '-c', ''])" % option}))
-    assert "a Python that could not be followed" in report["unknown"][0]
+    assert "a Python process was not observed" in report["unknown"][0]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_process_that_outlives_its_test(dependencies):
     files = {"test_it.py": "import subprocess, sys, time\ndef test_a():\n    subprocess.Popen([sys.executable, '-c', 'import time; open(\"up\", \"w\"); time.sleep(3)'])\n"
              "    import os\n    while not os.path.exists('up'): time.sleep(0.01)\ndef test_b(): pass"}
     report = dependencies(files, 0, 1)
-    assert "a process of an earlier test went on" in report["unknown"][0]
+    assert "a process of an earlier test was still running" in report["unknown"][0]
 
 
 @pytest.mark.parametrize("forked", [False, True])

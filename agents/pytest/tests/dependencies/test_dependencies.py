@@ -111,6 +111,7 @@ READING_TESTS = {
     "configparser": "import configparser\ndef test_a():\n    configparser.ConfigParser().read('data.ini')",
     "sqlite3": "import sqlite3\ndef test_a(): sqlite3.connect('data.db').close()",
     "sqlite3 by uri": "import sqlite3\ndef test_a(): sqlite3.connect('file:data.db?mode=ro', uri=True).close()",
+    "sqlite3 attached": "import sqlite3\ndef test_a(): sqlite3.connect(':memory:').execute(\"ATTACH 'data.db' AS d\").close()",
     "zipfile": "import zipfile\ndef test_a(): zipfile.ZipFile('data.zip').read('x')",
     "pkgutil": "import pkgutil\ndef test_a(): pkgutil.get_data('pkg', 'data.txt')",
     "resources": "import importlib.resources as r\ndef test_a():\n    import pkg\n    with (r.files(pkg) / 'data.txt').open() if hasattr(r, 'files') else r.open_text(pkg, 'data.txt') as f: f.read()",
@@ -245,7 +246,7 @@ def test_plugin_of_the_project(dependencies):
     files = {"plug.py": "import of_plug", "of_plug.py": "", "test_it.py": "def test_a(): pass"}
     report = dependencies(files, args=("-p", "plug"), variables={"PYTHONPATH": dependencies.directory})
     assert {"plug.py", "of_plug.py"} <= set(report["executed"])
-    assert "plug.py was loaded before the watch began" in report["unknown"]
+    assert "plug.py was loaded before recording began" in report["unknown"]
 
 
 def test_plugin_named_in_a_conftest(dependencies):
@@ -487,4 +488,4 @@ def test_thread_of_an_earlier_test(dependencies):
             gone.wait()
         """
     report = dependencies({"test_it.py": code, "helper.py": "def f(): pass"}, 0, 1)
-    assert "helper.py" in report["executed"] or report["unknown"] == ["a thread that was there before the test went on"]
+    assert "helper.py" in report["executed"] or report["unknown"] == ["a thread of an earlier test was still running"]

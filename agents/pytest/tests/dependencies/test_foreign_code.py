@@ -91,7 +91,7 @@ def test_watch_disabled_by_the_test(dependencies):
     registry.HOOKS[0]()"""
     files = dict(FILES, **{"test_b.py": TEST_B % code})
     report = dependencies(files, 2)
-    assert "only_a.py" in report["executed"] or report["unknown"] == ["somebody else took the watch over executed code away"]
+    assert "only_a.py" in report["executed"] or report["unknown"] == ["another tool replaced the tracer of executed code"]
 
 
 def test_watch_disabled_by_an_earlier_test(dependencies):

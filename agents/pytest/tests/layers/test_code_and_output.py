@@ -83,16 +83,16 @@ def test_without_the_variable_nothing_is_recorded(project):
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
-def test_beside_another_tracer_there_is_a_gap(with_code):
+def test_another_active_tracer_is_a_gap(with_code):
     files = {"conftest.py": "import sys\nsys.settrace(lambda *_: None)\n", "test_it.py": "def test():\n    pass\n"}
     file = with_code(files).run()
-    assert file.lines() == {} and "another tracer is at work (conftest)" in file.gaps("code")[0]
+    assert file.lines() == {} and "another tracer is active (conftest)" in file.gaps("code")[0]
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
 def test_test_that_sets_a_tracer_leaves_a_gap(with_code):
     taken = with_code("import sys\n\ndef test():\n    sys.settrace(None)\n").run()
-    assert taken.lines() == {"test_it.py": [4]} and "begun to trace" in taken.gaps("code")[0]
+    assert taken.lines() == {"test_it.py": [4]} and "another tracer started" in taken.gaps("code")[0]
 
 
 @pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="sys.monitoring only")

@@ -77,7 +77,7 @@ NOT_RESTORABLE = {
         "import weakref\nclass A: pass\nweak = weakref.WeakSet()\nkept = []",
         "shop.kept.append(shop.A()); shop.weak.add(shop.kept[0])",
         "shop.weak",
-        "last only",
+        "weak references",
     ),
     "context variable": (
         "import contextvars\nvar = contextvars.ContextVar('var')",
@@ -91,7 +91,7 @@ NOT_RESTORABLE = {
         "shop.f.cache_info()",
         "only an empty cache",
     ),
-    "callbacks at exit": ("", "import atexit; atexit.register(print)", "atexit", "cannot be seen"),
+    "callbacks at exit": ("", "import atexit; atexit.register(print)", "atexit", "cannot be read"),
     "large": ("data = bytearray(1 << 21)", "shop.data[0] = 1", "shop.data", "larger than 1 MB"),
     "thread": (
         "",
@@ -104,7 +104,7 @@ NOT_RESTORABLE = {
         "import os\nnumber = os.open('/dev/null', 0)",
         "import os; os.close(shop.number)",
         "descriptor %d",
-        "cannot be opened again",
+        "cannot be reopened",
     ),
 }
 
@@ -124,7 +124,7 @@ def test_cell_that_cannot_be_restored_says_why(project, name):
     assert why in session.cells[path]["fixed"]
     session.agent.order("restore", cells=[path, "no.such.cell"])
     failed = {entry["cell"]: entry["why"] for entry in session.agent.event("restored")["failed"]}
-    assert why in failed[path] and "named" in failed["no.such.cell"]
+    assert why in failed[path] and "reported" in failed["no.such.cell"]
 
 
 def test_open_port_is_released(project):
@@ -151,7 +151,7 @@ def test_open_port_is_released(project):
     )
     (path,) = [path for path in cells if path.startswith("descriptor ")]
     assert cells[path][1].startswith("tcp socket at 127.0.0.1:")
-    # Not in a fork, since its parent still holds the port.
+    # Not in a fork, since its parent still has the port.
     assert session.agent.outcomes(1) == ["failed"]
     session.agent.order("restore", cells=[path])
     assert session.agent.event("restored") == {"event": "restored"}
@@ -211,7 +211,7 @@ def test_detached_object_is_restored_to_its_old_state(project):
             """,
         },
     )
-    # What the list still holds is a cell of its own; a detached object belongs to its reference.
+    # What is still in the list is a cell of its own; a detached object belongs to its reference.
     assert set(cells) == {"shop.box.inner", "shop.boxes[0].items", "shop.lone"}
     assert session.restored("shop.lone", test=1) == ([], "passed")
     assert session.restored("shop.box.inner", test=2) == ([], "passed")
@@ -380,8 +380,10 @@ def test_active_fixture_is_state(project):
         """
     )
     session = StateSession(unflake)
-    assert session.pollute(0) == {"fixture base", "fixture inventory"}
+    assert session.pollute(0) == {"fixture base", "fixture inventory", "fixture inventory['items']"}
     assert session.cells["fixture base"]["after"] == "{'items': [1]}"
+    assert [session.cells[path].get("set_up") for path in sorted(session.cells)] == [True, True, None]
+    assert session.restored("fixture inventory['items']") == ([], "passed")
     assert session.restored() == ([], "failed")
     assert session.restored("fixture inventory") == ([], "failed")
     assert session.restored("fixture base") == ([], "passed")

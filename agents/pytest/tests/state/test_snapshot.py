@@ -12,7 +12,7 @@ POLLUTIONS = {
     "working directory": ("cwd", "os.chdir('/')", "os.getcwd() != '/'"),
     "umask": ("umask", "os.umask(0o11)", "os.umask(0o22) == 0o22"),
     "module global": ("shop.mode", "shop.mode = 'x'", "shop.mode == 'plain'"),
-    "module that nobody can import": ("shop.lazy.name", "shop.lazy.name = 'x'", "not hasattr(shop.lazy, 'name')"),
+    "module that cannot be imported": ("shop.lazy.name", "shop.lazy.name = 'x'", "not hasattr(shop.lazy, 'name')"),
     "new global": ("shop.extra", "shop.extra = 'x'", "not hasattr(shop, 'extra')"),
     "entry": ("shop.prices['tea']", "shop.prices['tea'] = 2", "'tea' not in shop.prices"),
     "lost entry": ("shop.prices['ink']", "del shop.prices['ink']", "list(shop.prices) == ['ink', 'pen']"),
@@ -124,11 +124,60 @@ POLLUTIONS = {
         "open(tempfile.gettempdir() + '/x', 'w').close()",
         "not os.path.exists(tempfile.gettempdir() + '/x')",
     ),
+    "context variable with a default": ("shop.role.get()", "shop.role.set('boss')", "shop.role.get() == 'none'"),
+    "subclass": (
+        "shop.Till.__subclasses__()[test_it.Big]",
+        "shop.kept.send(type('Big', (shop.Till,), {'__module__': 'test_it'}))",
+        "not shop.Till.__subclasses__()",
+    ),
+    "registered class": ("shop.Shape.register(shop.Till)", "shop.Shape.register(shop.Till)", "not isinstance(till, shop.Shape)"),
+    "class registered with the standard library": (
+        "collections.abc.Mapping.register(shop.Slotted)",
+        "collections.abc.Mapping.register(shop.Slotted)",
+        "not isinstance(shop.slotted, collections.abc.Mapping)",
+    ),
+    "singledispatch": (
+        "shop.show.registry[int]",
+        "shop.show.register(int, lambda one: 'int'); shop.show(3)",
+        "shop.show(3) == 'any'",
+    ),
+    "codec error handler": (
+        "codecs.lookup_error('star')",
+        "codecs.register_error('star', shop.add)",
+        "shop.raises(LookupError, codecs.lookup_error, 'star')",
+    ),
+    "codec": (
+        "codecs.register(shop.search)",
+        "codecs.register(shop.search); 'a'.encode('shout')",
+        "shop.raises(LookupError, 'a'.encode, 'shout')",
+    ),
+    "variable of child processes": (
+        "os.putenv('SHOP_MODE')",
+        "os.putenv('SHOP_MODE', 'x')",
+        "os.system('test -z \"$SHOP_MODE\"') == 0",
+    ),
+    "default context": (
+        "decimal.DefaultContext.prec",
+        "decimal.DefaultContext.prec = 3",
+        "decimal.DefaultContext.prec == 28",
+    ),
+    "limit": (
+        "resource.getrlimit(resource.RLIMIT_NOFILE)",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (99, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",
+        "resource.getrlimit(resource.RLIMIT_NOFILE)[0] != 99",
+    ),
+    "import hook": ("sys.meta_path", "sys.meta_path.append(shop.till)", "shop.till not in sys.meta_path"),
+    "path hook": ("sys.path_hooks", "sys.path_hooks.append(shop.add)", "shop.add not in sys.path_hooks"),
+    "event loop policy": (
+        "asyncio.events._event_loop_policy",
+        "asyncio.set_event_loop_policy(shop.Policy())",
+        "type(asyncio.get_event_loop_policy()) is not shop.Policy",
+    ),
     "replaced container": ("shop.names", "shop.names.append('c'); shop.names = []", "shop.names == ['a', 'b']"),
 }
 
 SHOP = """
-    import array, collections, contextvars, functools, itertools, logging, random, threading
+    import abc, array, asyncio, codecs, collections, contextvars, functools, itertools, logging, random, threading
 
     mode = "plain"
     lazy = type(collections)("shop.lazy")
@@ -143,6 +192,7 @@ SHOP = """
     ids = itertools.count(1)
     user = contextvars.ContextVar("user")
     user.set("adam")
+    role = contextvars.ContextVar("role", default="none")
     dice = random.Random(1)
     logger = logging.getLogger("shop")
     handler = logging.NullHandler()
@@ -152,6 +202,34 @@ SHOP = """
         open = False
         def __init__(self): self.cash = 0
         def total(self): return self.cash
+
+    class Shape(abc.ABC):
+        pass
+
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        pass
+
+    def keep():
+        kept = []
+        while True:
+            kept.append((yield))
+
+    kept = keep()
+    next(kept)
+
+    def search(name):
+        found = codecs.lookup("ascii")
+        return codecs.CodecInfo(found.encode, found.decode, name="shout") if name == "shout" else None
+
+    def raises(error, function, *arguments):
+        try:
+            function(*arguments)
+        except error:
+            return True
+
+    @functools.singledispatch
+    def show(one):
+        return "any"
 
     class Slotted:
         __slots__ = "x", "y"
@@ -194,7 +272,8 @@ FILES = {
     "pack/sub.py": "",
     "data/in.txt": "in",
     "test_it.py": """
-        import builtins, decimal, gc, json, locale, logging, os, platform, random, shutil, signal, socket, sys, tempfile, time, unittest
+        import asyncio, builtins, codecs, collections.abc, decimal, encodings.ascii, gc, json, locale, logging, os, platform
+        import random, resource, shutil, signal, socket, sys, tempfile, time, unittest
         import shop, pack
         from shop import prices, till, count
 
@@ -236,3 +315,64 @@ def test_leaked_state_is_reported_and_restored(state_session, name, tmp_path):
     assert fork.event("restored") == {"event": "restored"}
     assert session.compare(fork) == set()
     assert session.restored() == ([], "failed")  # Whatever other forks have restored.
+
+
+def test_parts_of_a_replaced_object_are_named_and_restored(state_session):
+    files = {
+        "test_it.py": """
+            class Registry:
+                def __init__(self): self.items, self.name = {"a": [1]}, "main"
+            registry = Registry()
+            def test_pollutes():
+                global registry
+                registry = Registry()
+                registry.items["x"] = 1
+            def test_suffers(): assert "x" not in registry.items
+        """
+    }
+    session = state_session(files)
+    assert session.pollute() == {"test_it.registry"}, session.report
+    inside = session.cells["test_it.registry"]["inside"]
+    assert [(one["path"], one["before"], one["after"]) for one in inside] == [("test_it.registry.items['x']", None, "1")]
+    assert session.restored("test_it.registry.items['x']") == ([], "passed")
+    assert session.restored("test_it.registry") == ([], "passed")
+    assert session.restored() == ([], "failed")
+
+
+def test_a_new_logger_is_compared_with_one_that_nobody_configured(state_session):
+    files = {
+        "test_it.py": """
+            import logging
+            def test_pollutes():
+                logging.getLogger("cart.prices").setLevel(50)
+                logging.getLogger("cart.names")
+            def test_suffers(): assert logging.getLogger("cart.prices").isEnabledFor(40)
+        """
+    }
+    session = state_session(files)
+    new = "logging.root.manager.loggerDict['%s']"
+    assert {new % "cart.prices", new % "cart.names"} <= session.pollute(), session.report
+    assert "inside" not in session.cells[new % "cart.names"]
+    inside = session.cells[new % "cart.prices"]["inside"]
+    level = new % "cart.prices" + ".level"
+    assert [(one["path"], one["before"], one["after"]) for one in inside] == [(level, "0", "50")]
+    assert session.restored(level) == ([], "passed")
+    assert session.restored() == ([], "failed")
+
+
+def test_values_that_read_alike_are_told_apart(state_session):
+    files = {
+        "test_it.py": """
+            class Hook: pass
+            first, hooks = Hook(), [list(range(40)) for _ in range(9)]
+            def test_pollutes():
+                global first
+                first = Hook()
+                hooks.append(Hook())
+        """
+    }
+    session = state_session(files)
+    assert session.pollute() == {"test_it.first", "test_it.hooks"}, session.report
+    texts = {path: (cell["before"], cell["after"]) for path, cell in session.cells.items()}
+    assert texts["test_it.first"] == ("<test_it.Hook>", "another <test_it.Hook>")
+    assert texts["test_it.hooks"] == ("9 elements", "10 elements, with <test_it.Hook>")

@@ -43,13 +43,13 @@ class Connection:
         while b"\n" not in self._received:
             ready, _, _ = select.select([self._socket], [], [], timeout)
             if not ready:
-                raise TimeoutError("the agent says nothing; it said %r" % self.events[-5:])
+                raise TimeoutError("no message of the agent; the last were %r" % self.events[-5:])
             try:
                 data = self._socket.recv(1 << 20)
             except ConnectionResetError:
                 data = b""
             if not data:
-                raise ConnectionClosed("the agent left; it said %r" % self.events[-5:])
+                raise ConnectionClosed("the agent disconnected; its last messages were %r" % self.events[-5:])
             self._received += data
         line, self._received = self._received.split(b"\n", 1)
         assert len(line) < 4 << 20
@@ -149,7 +149,7 @@ class FakeUnflake:
                 break
             except socket.timeout:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise AssertionError("nobody connects; pytest says:\n" + self.kill_and_read_output())
+                    raise AssertionError("no agent connected; output of pytest:\n" + self.kill_and_read_output())
         plain.setblocking(True)
         connection = Connection(plain, log)
         self._connections.append(connection)

@@ -232,7 +232,7 @@ def test_test_that_sets_a_tracer_is_still_traced(traced, tracer):
 
 
 @pytest.mark.skipif(hasattr(sys, "monitoring"), reason="sys.monitoring is beside sys.settrace")
-def test_beside_another_tracer_there_is_only_a_note(traced, tracer):
+def test_another_active_tracer_is_a_note(traced, tracer):
     files = {"conftest.py": "import sys\nsys.settrace(lambda *_: None)\n", "test_it.py": "def test():\n    pass\n"}
     agent = traced(files, tracer=tracer)
     agent.connection.order("run", tests=[0], again=0)

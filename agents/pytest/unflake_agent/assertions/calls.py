@@ -150,7 +150,7 @@ class AssertionCalls:
         found = self._table(path).at(frame.f_lineno, _end_of_call(frame.f_code, frame.f_lasti))
         if len(found) == 1:
             return found[0]
-        why = "two assertions in one line cannot be told apart" if found else "an assertion under another name is not told"
+        why = "two assertions in one line cannot be distinguished" if found else "an aliased assertion is not recorded"
         self._recorder.gap("%s:%d: %s" % (os.path.basename(path), frame.f_lineno, why))
         return None
 
@@ -159,7 +159,7 @@ class AssertionCalls:
     def _follow(self, context, site):
         cls = type(context)
         if cls.__module__.split(".")[0] not in ("unittest", "_pytest"):
-            self._recorder.gap("%s:%d: what %s sees is not told" % (site.key[0], site.line, cls.__name__))
+            self._recorder.gap("%s:%d: assertions of %s are not recorded" % (site.key[0], site.line, cls.__name__))
             return
         if cls not in self._wrapped_contexts:
             self._wrapped_contexts.add(cls)

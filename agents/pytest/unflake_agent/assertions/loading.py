@@ -39,7 +39,7 @@ class AssertionLoading:
         if not sys.flags.optimize:  # With -O there are no `assert` statements.
             self._hook_loader()
         for path in self.files():
-            self._recorder.gap("%s was loaded before it could be looked into" % self.name(path))
+            self._recorder.gap("%s was loaded before it could be instrumented" % self.name(path))
 
     def _register(self, tree, path, source):
         """Registers the assertions of a module with the recorder: (node, site, function)."""
@@ -83,7 +83,7 @@ class AssertionLoading:
 
     def _skip(self, path, why):
         self._skipped.add(path)
-        self._recorder.gap("%s is loaded as it is: %s" % (self.name(path), why))
+        self._recorder.gap("%s is not instrumented: %s" % (self.name(path), why))
 
     # -- Modules that pytest rewrites --------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class AssertionLoading:
         @functools.wraps(run)
         def runtest(item):
             __tracebackhide__ = True
-            gap("what a doctest compares is not told")
+            gap("doctest comparisons are not recorded")
             return run(item)
 
         module.DoctestItem.runtest = runtest

@@ -115,7 +115,7 @@ class AssertionRecorder:
         count = self._counts[number] = self._counts.get(number, 0) + 1
         self._results += 1
         if self._results > MAX_RESULTS or count > MAX_HELD_PER_SITE and how == "held":
-            self.gap("more assertions were evaluated than are told")
+            self.gap("more assertions were evaluated than are recorded")
             return
         try:
             if number not in self._written:
@@ -124,7 +124,7 @@ class AssertionRecorder:
                 self._written.add(number)
             file.write(["assert", number, how, describe(*arguments)])
         except READ_ERRORS as error:
-            self.gap("%s:%d cannot be told: %s" % (site.key[0], site.line, type(error).__name__))
+            self.gap("%s:%d cannot be recorded: %s" % (site.key[0], site.line, type(error).__name__))
 
     def operands(self, site, values):
         """(expression, text) pairs of the operands that were evaluated."""

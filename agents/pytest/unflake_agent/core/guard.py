@@ -18,6 +18,7 @@ PASS_THROUGH = tuple(
         "layers.output",
         "layers.playwright",
         "layers.selenium",
+        "schedule.event_loop",
     )
 )
 # Where they are raised is a matter of chance.
@@ -53,13 +54,13 @@ class AgentGuard:
     _getpid = staticmethod(os.getpid)
     _flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
-    def __init__(self, side, environment):
+    def __init__(self, side, name):
         self._side = side
-        self.enter_environment(environment)
+        self.enter(name)
 
-    def enter_environment(self, environment):
-        """This process is that environment from now on."""
-        self._environment, self._pid = environment, self._getpid()
+    def enter(self, name):
+        """This process has that name from now on: the number of its environment, or more."""
+        self._name, self._pid = name, self._getpid()
 
     def __enter__(self):
         return self
@@ -70,9 +71,9 @@ class AgentGuard:
 
     def fail(self, error):
         """Records an exception and exits."""
-        # A child that a test forked is not the environment.
+        # A child that a test forked is another process.
         if self._side and self._getpid() == self._pid:
-            file = self._open("%s/agent-error-%d" % (self._side, self._environment), self._flags, 0o600)
+            file = self._open("%s/agent-error-%s" % (self._side, self._name), self._flags, 0o600)
             text = "".join(self._format(type(error), error, error.__traceback__))
             self._write(file, text.encode("utf-8", "backslashreplace"))
         self._exit(3)

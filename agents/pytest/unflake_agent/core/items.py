@@ -144,11 +144,14 @@ def node_path(node):
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
 
 
-def list_tests(items, truncate):
-    """Unique id and location of every test. A location that an item cannot give is left out."""
+def list_tests(items, truncate, ids=None):
+    """Unique id and location of every test. A location that an item cannot give is left out.
+
+    `ids`: by identity of an item, where it is not its node id.
+    """
     counts = {}
     for n, item in enumerate(items):
-        name = truncate(item.nodeid)
+        name = truncate(ids.get(id(item), item.nodeid) if ids else item.nodeid)
         counts[name] = count = counts.get(name, 0) + 1
         while count > 1 and "%s (%d)" % (name, count) in counts:
             count += 1
@@ -162,6 +165,10 @@ def list_tests(items, truncate):
             listed["file"] = truncate(str(file))
             if line is not None and 0 <= line < MAX_LINE:
                 listed["line"] = int(line) + 1
+            group = item.get_closest_marker("xdist_group")
+            if group is not None:
+                name = group.kwargs.get("name", group.args[0] if group.args else "default")
+                listed["needs"] = {"resources": {truncate(str(name)): 1}}
         except Exception:
             pass
         yield listed

@@ -104,7 +104,7 @@ def _trace(report):
     try:
         return report.longreprtext
     except Exception as error:  # The project defined the representation.
-        return "pytest could not write this failure down: %s" % type(error).__name__
+        return "pytest could not format this failure: %s" % type(error).__name__
 
 
 def _exception_name(message):

@@ -17,20 +17,20 @@ class StackDumps:
         self._directory = directory
         self._signal = stack_signal()
         self._descriptor = OwnDescriptor()
-        self._environment = None
+        self._name = None
         self._open, self._flags = os.open, os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self._enable, self._register = faulthandler.enable, faulthandler.register
 
-    def open(self, environment):
-        """Directs stacks to the file of this environment."""
+    def open(self, name):
+        """Directs stacks to the file of the process of this name."""
         if self._directory is None:
             return
         new = OwnDescriptor()
         try:
-            new.set(self._open("%s/stack-%d" % (self._directory, environment), self._flags, 0o600))
+            new.set(self._open("%s/stack-%s" % (self._directory, name), self._flags, 0o600))
         except OSError:
             return
-        old, self._descriptor, self._environment = self._descriptor, new, environment
+        old, self._descriptor, self._name = self._descriptor, new, name
         self._enable(file=new.number, all_threads=True)
         if self._signal:
             self._register(self._signal, file=new.number, all_threads=True)
@@ -38,10 +38,10 @@ class StackDumps:
 
     def refresh(self):
         """Reopens the file if a test closed it, and resets handlers that a test replaced."""
-        if self._environment is None:
+        if self._name is None:
             return
         if not self._descriptor.is_ours():
-            self.open(self._environment)
+            self.open(self._name)
         else:
             self._enable(file=self._descriptor.number, all_threads=True)
 

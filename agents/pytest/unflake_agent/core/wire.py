@@ -54,7 +54,7 @@ class OwnDescriptor:
         return {self.number} if self.is_ours() else set()
 
     def close(self):
-        """Closes it, unless another file has its number now."""
+        """Closes it, unless its descriptor now belongs to another file now."""
         if self.is_ours():
             self.close_number(self.number)
         self.number = self._identity = None

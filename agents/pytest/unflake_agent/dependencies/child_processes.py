@@ -126,11 +126,11 @@ class ChildProcesses:
         """Adds the facts of all processes since `begin`, and what is unknown about them."""
         unknown = facts["unknown"]
         for pid, command in list(self._alive.items()):
-            unknown.add("a process of an earlier test went on: %s" % command)
+            unknown.add("a process of an earlier test was still running: %s" % command)
             if not is_alive(pid):
                 del self._alive[pid]
         if self._popen_calls > self._started:
-            unknown.add("a program was started past the watch")
+            unknown.add("a program was started unobserved")
         with_journal, seen_forks = set(), 0
         if self._expected_forks or self._tokens:
             try:
@@ -154,12 +154,12 @@ class ChildProcesses:
                 if is_alive(int(pid)):
                     command = tokens.get(token, "a copy of the process")
                     self._alive[int(pid)] = command
-                    unknown.add("a process that it started went on: %s" % command)
+                    unknown.add("a child process outlived the test: %s" % command)
             for token, command in tokens.items():
                 if token not in with_journal:
-                    unknown.add("a Python that could not be followed: %s" % command)
+                    unknown.add("a Python process was not observed: %s" % command)
             if seen_forks < self._expected_forks:
-                unknown.add("a copy of the process that could not be followed")
+                unknown.add("a forked process was not observed")
 
     # -- Starts ------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class ChildProcesses:
 
     def _started_unseen(self, *_):
         if not self._is_own_call:
-            self._recorder.note("unknown", "a program was started past the watch")
+            self._recorder.note("unknown", "a program was started unobserved")
 
     def _shell_started(self, command):
         command = os.fsdecode(command) if isinstance(command, (str, bytes)) else repr(command)

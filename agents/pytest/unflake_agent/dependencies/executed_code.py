@@ -7,6 +7,7 @@ loaded in the process and not in the report of the test anyway.
 import os
 import sys
 import threading
+from types import CodeType
 
 from .code_watch import new_watch
 
@@ -14,8 +15,8 @@ IMPORT_FUNCTIONS = "_call_with_frames_removed", "exec_module"
 # Readers of compiled code that execute it as a whole.
 IMPORT_SYSTEM = "<frozen importlib", "<frozen zipimport"
 PYTEST_REWRITER = "/_pytest/assertion/rewrite.py"
-EARLIER_THREAD = "a thread that was there before the test went on"
-LOST = "somebody else took the watch over executed code away"
+EARLIER_THREAD = "a thread of an earlier test was still running"
+LOST = "another tool replaced the tracer of executed code"
 
 
 class ExecutedCode:
@@ -29,7 +30,7 @@ class ExecutedCode:
         # Also outside of attempts. By file, the graph of imports is enough there.
         self.is_always_on = self._by_function
         self._watches_all = self._by_function
-        self._is_watching = False
+        self._is_watching = self._is_inspecting = False
         self._is_relevant = None  # Until the root of the project is known.
         self._pending, self._files = [], set()  # Code loaded until then; files with loaded code.
         self._partial = set()  # Files with code that was not made by running the file.
@@ -38,6 +39,8 @@ class ExecutedCode:
     def handlers(self):
         found = {"compile": self._compiled, "code.__new__": self._code_made}
         found["marshal.load"] = found["marshal.loads"] = self._unmarshalled
+        if self._by_function:
+            found["object.__getattr__"] = self._attribute_read
         if not hasattr(sys, "monitoring"):
             found["_thread.start_new_thread"] = self._thread_started
         found.update(self._watch.handlers())
@@ -118,6 +121,19 @@ class ExecutedCode:
         if isinstance(file, (str, bytes)):
             self._add_partial(os.fsdecode(file))
 
+    def _attribute_read(self, owner, name, *_):
+        """Who inspects the code of a function depends on it without running it."""
+        if name != "__code__" or self._is_inspecting or not self._recorder.in_attempt:
+            return
+        self._is_inspecting = True  # Reading it here has the same event.
+        try:
+            code = owner.__code__
+        finally:
+            self._is_inspecting = False
+        if isinstance(code, CodeType) and not code.co_filename.startswith("<"):
+            self._recorder.note("files", code.co_filename)
+            self._recorder.note("functions", _function(code))
+
     def _code_made(self, code, file, *_):
         self._add_partial(file)
 
@@ -140,7 +156,7 @@ class ExecutedCode:
     def _thread_started(self, function, *_):
         is_from_threading = getattr(function, "__name__", None) == "_bootstrap"
         if not is_from_threading and (self._is_watching or not self._recorder.in_attempt):
-            self._recorder.note("unknown", "a thread was started past `threading`")
+            self._recorder.note("unknown", "a thread was started without `threading`")
 
     # -- Running code ------------------------------------------------------------------------------
 

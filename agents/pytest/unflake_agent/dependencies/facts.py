@@ -183,6 +183,6 @@ def read_journal(path):
             try:
                 kind, value = json.loads(line.decode("utf-8", "surrogatepass"))
             except ValueError:
-                yield "unknown", "a process ended in the middle of what it told"
+                yield "unknown", "a process exited while writing its record"
                 continue
             yield kind, tuple(value) if isinstance(value, list) else value

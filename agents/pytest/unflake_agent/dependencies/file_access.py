@@ -4,6 +4,7 @@ import os
 import sys
 from functools import wraps
 
+from ..common.after_import import after_import
 from ..common.paths import path_kind
 
 # Events that change names, with the number of paths: cached links are no longer valid after them.
@@ -17,6 +18,7 @@ NATIVE_OPENERS = frozenset(
     "lxml h5py netCDF4 tables cv2 osgeo rasterio fiona pyarrow polars duckdb pyogrio shapely xmlsec av soundfile torch "
     "tensorflow onnxruntime sentencepiece lmdb plyvel rocksdb bsddb3 pygit2 _gdbm _dbm".split()
 )
+SQLITE_ATTACH = 24  # The code of ATTACH for an authorizer, which sqlite3 does not name.
 IGNORED_VARIABLES = frozenset(["PYTEST_CURRENT_TEST", "PYTEST_VERSION"])
 
 
@@ -24,6 +26,7 @@ class FileAccess:
     def __init__(self, recorder, names, children, code):
         self._note, self._names, self._recorder = recorder.note, names, recorder
         self._listdir, self._frame = os.listdir, sys._getframe
+        self._connect_code = None  # Of the function through which connections of SQLite are made.
         handlers = {
             "open": self._opened,
             "os.listdir": self._listed,
@@ -45,6 +48,7 @@ class FileAccess:
         sys.addaudithook(self._hook())
         self._wrap_stat()
         self._wrap_environ()
+        after_import("sqlite3.dbapi2", self._watch_connections)
 
     def _hook(self):
         get, note = self._handlers.get, self._note
@@ -55,7 +59,7 @@ class FileAccess:
                 try:
                     handler(*arguments)
                 except Exception as error:  # It must not surface in the watched code.
-                    note("unknown", "the watch over %s failed: %s" % (event, error))
+                    note("unknown", "observing %s failed: %s" % (event, error))
 
         return hook
 
@@ -131,9 +135,36 @@ class FileAccess:
                 self._note("extensions", name)
             top = str(module).partition(".")[0]
             if top in NATIVE_OPENERS:
-                self._note("unknown", "%s opens files by itself, unseen" % top)
+                self._note("unknown", "%s opens files in native code, unobserved" % top)
+
+    def _watch_connections(self, module):
+        """Sees the databases that statements of a connection attach."""
+        real = module.connect
+
+        @wraps(real)
+        def connect(*arguments, **options):
+            connection = real(*arguments, **options)
+            connection.set_authorizer(self._authorize)
+            return connection
+
+        self._connect_code = connect.__code__
+        module.connect = connect
+
+    def _authorize(self, action, path, *_):
+        if action == SQLITE_ATTACH:
+            try:
+                self._database_file(path)
+            except Exception as error:
+                self._note("unknown", "observing ATTACH failed: %s" % error)
+        return 0  # Allowed.
 
     def _database(self, path, *_):
+        caller = self._frame(1).f_back
+        if caller is None or caller.f_code is not self._connect_code:
+            self._note("unknown", "which databases a connection of SQLite attaches is not seen")
+        self._database_file(path)
+
+    def _database_file(self, path):
         path = self._decoded(path)
         if not path or path == ":memory:":
             return

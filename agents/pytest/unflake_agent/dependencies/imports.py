@@ -87,7 +87,7 @@ class ImportHooks:
                 if full in self._modules:
                     self._note_module(full, add, statement)
         except Exception:
-            add("unknown", "an import that could not be understood")
+            add("unknown", "an import could not be resolved")
 
     def _note_module(self, name, add, statement):
         for file in files_of(self._modules.get(name)):

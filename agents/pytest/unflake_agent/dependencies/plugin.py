@@ -68,12 +68,13 @@ class DependencyPlugin:
         self._children.begin("%s/dependencies-%d-collection" % (self._side, self._getpid()))
         self._code.configure(lambda file: namer.is_relevant(file) and bool(namer.of_file(file)))
         common = self._recorder.common
+        common["read"].update(_argument_files(config, self._names))
         for name in self._loaded_before:
             for file in files_of(sys.modules.get(name)):
                 where, shown = namer.project.classify(namer.real(file))
                 if where == "project":
                     common["files"].add(file)
-                    common["unknown"].add("%s was loaded before the watch began" % shown)
+                    common["unknown"].add("%s was loaded before recording began" % shown)
 
     # -- Collection --------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class DependencyPlugin:
             if after:
                 report.written = self._path, searched
         except Exception as error:
-            why = "the watch itself failed: %s: %s" % (type(error).__name__, error)
+            why = "recording dependencies failed: %s: %s" % (type(error).__name__, error)
             text = encode({"format": FORMAT, "after": after, "unknown": [why]})
         finally:
             self._children.begin(None)
@@ -282,6 +283,16 @@ class DependencyPlugin:
                 read.add(str(self._config.inipath))
         facts["read"] |= found[0]
         facts["missed"] |= found[1]
+
+
+def _argument_files(config, names):
+    """Files that the command line names for further arguments (`@file`). Missing ones count too."""
+    parameters = getattr(config, "invocation_params", None)
+    for argument in getattr(parameters, "args", ()):
+        if isinstance(argument, str) and argument.startswith("@"):
+            path = names.absolute(argument[1:], str(parameters.dir))
+            if path is not None:
+                yield from names.of(path)
 
 
 def _module_name(node):

@@ -19,7 +19,7 @@ MAX_SHAPES = 20
 MAX_PARAMETERS = 200
 VARARGS_FLAG, VARKEYWORDS_FLAG = 0x4, 0x8
 LOCALS = ".<locals>."
-SAMPLED = "of functions that were called often, values were looked at in some calls only"
+SAMPLED = "values of frequently called functions were sampled"
 
 
 class Point:
@@ -90,7 +90,7 @@ class CallRecorder:
         if any(point.calls > point.rows or point.rows >= MAX_POINT_ROWS for point in points):
             self._file.gap("behaviour", SAMPLED)
         if self._encoder.has_omitted_fields:
-            self._file.gap("behaviour", "objects of which there is too much (more than %d fields) were not looked into" % MAX_FIELDS)
+            self._file.gap("behaviour", "objects with more than %d fields were not recorded" % MAX_FIELDS)
         self._encoder.forget()
 
     def enter(self, points, frame):
@@ -106,14 +106,14 @@ class CallRecorder:
     def _sample(self, points, point, frame, *returned):
         if not points.is_used:
             if len(self._used) >= MAX_FUNCTIONS:
-                self._file.gap("behaviour", "values were looked at in the first %d functions only" % MAX_FUNCTIONS)
+                self._file.gap("behaviour", "values were recorded in the first %d functions only" % MAX_FUNCTIONS)
                 return False
             points.is_used = True
             self._used.append(points)
         if not point.samples_call():
             return point.rows < MAX_POINT_ROWS
         if self._rows >= MAX_ROWS:
-            self._file.gap("behaviour", "values were looked at in the first %d places only" % MAX_ROWS)
+            self._file.gap("behaviour", "values were recorded at the first %d program points only" % MAX_ROWS)
             return False
         self._rows += 1
         shape, row = self._encoder.row(frame.f_locals, points.names, *returned)
@@ -126,7 +126,7 @@ class CallRecorder:
 
     def _add_point(self, points, point, shape):
         if len(point.numbers) >= MAX_SHAPES:
-            self._file.gap("behaviour", "of functions whose objects have other fields each time, some calls are missing")
+            self._file.gap("behaviour", "some calls of functions whose objects change their fields are missing")
             return None
         self._point_count += 1
         number = self._point_count

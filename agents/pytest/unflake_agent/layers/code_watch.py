@@ -121,8 +121,8 @@ class MonitoringWatch(CodeWatch):
     def _stop(self):
         """Why not everything was seen; None if it was."""
         if not self._tools:
-            return "what ran was not seen: the numbers of sys.monitoring are taken by other tools"
-        return None if self._has_tools() else "what ran was not seen: its number of sys.monitoring was given to another tool"
+            return "executed code was not recorded: all tool ids of sys.monitoring are in use"
+        return None if self._has_tools() else "executed code was not recorded: another tool took its sys.monitoring id"
 
     def _choose_events(self, known):
         known.events, known.def_line = 0, None
@@ -204,12 +204,12 @@ class SettraceWatch(CodeWatch):
     def _stop(self):
         """Why not everything was seen; None if it was."""
         if self._other_tracer is not None:
-            return "what ran was not seen: another tracer is at work (%s)" % self._other_tracer
+            return "executed code was not recorded: another tracer is active (%s)" % self._other_tracer
         was_replaced = self._get() is not self._enter
         if not was_replaced:
             self._set(None)
         self._set_threads(None)
-        return "what ran was not seen any more after somebody else had begun to trace" if was_replaced else None
+        return "executed code was not recorded after another tracer started" if was_replaced else None
 
     def _callback(self):
         codes, project, calls, touch, wants_lines = self._codes, self._project, self._calls, self._touch, self._wants_lines

@@ -61,16 +61,16 @@ class InterfaceRecorder:
 
     def record(self, action, url, tree, text):
         if len(tree) > MAX_LINES:
-            self._file.gap("interface", "of a page with a very long accessibility tree only the beginning is told")
+            self._file.gap("interface", "a very long accessibility tree was truncated")
         truncate = self._file.truncate
         lines = [bounded(line, MAX_LINE_LENGTH) for line in tree[:MAX_LINES]]
         self._file.write(["step", truncate(action), address(url), lines, truncate(text)])
 
     def gap(self, action, error):
-        self._file.gap("interface", "what could be seen (%s) is not known: %s" % (action, type(error).__name__))
+        self._file.gap("interface", "the page could not be read (%s): %s" % (action, type(error).__name__))
 
     def unknown_page(self, action):
-        self._file.gap("interface", "what could be seen (%s) is not known: nobody says in which page it was" % action)
+        self._file.gap("interface", "the page could not be read (%s): its window is unknown" % action)
 
     # -- The last step -----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ..core.wire import OwnDescriptor, escape_surrogates
 FORMAT = 1
 MAX_BUFFER = 1 << 16
 MAX_BYTES = 64 << 20
-FULL = "there was more to tell than %d MiB; the rest is missing" % (MAX_BYTES >> 20)
+FULL = "the record exceeds %d MiB; the rest is missing" % (MAX_BYTES >> 20)
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 # Layers that do not cover processes forked by a test.
 NOT_IN_FORKS = "assertion", "code", "behaviour"
@@ -134,4 +134,4 @@ class LayerFile:
             self._has_forked = True
             for layer in NOT_IN_FORKS:
                 if layer in self._layers:
-                    self.gap(layer, "a process that the test forked off was not looked into")
+                    self.gap(layer, "a process that the test forked was not recorded")

@@ -43,7 +43,8 @@ class NativeWatch(SettraceWatch):
 
         self._enter = enter
         self._callbacks = Callbacks(
-            None, None, self._learn_natively, self._place, self._thread, self._no_task, self._no_task, self._grow, enter
+            None, None, self._learn_natively, self._place, self._thread, self._no_task, self._no_task, self._grow, enter,
+            None,
         )
         if not library.unflake_open(ctypes.byref(self._callbacks)):
             raise OSError("this Python lacks a function")

@@ -24,7 +24,7 @@ class OutputRecorder:
 
     def end(self, item):
         if self._config.option.capture == "no":
-            self._file.gap("interface", "pytest was told not to capture (-s), so what the test wrote is not known")
+            self._file.gap("interface", "pytest does not capture output (-s), so the output was not recorded")
             return
         for stream in STREAMS:
             # One section for each phase, in order.

@@ -58,7 +58,7 @@ class OpenDescriptors(StateGroup):
 
     def why_fixed(self, path, old, new):
         if old is not MISSING:
-            return "what was open cannot be opened again" if new is MISSING else "another file has its number"
+            return "a closed file cannot be reopened" if new is MISSING else "its descriptor now belongs to another file"
         return None
 
     def restore(self, path, old):

@@ -181,15 +181,16 @@ class FileState(StateGroup):
         return self._contents(new.path) != self._stored(old.stored_at)
 
     def check(self, path):
-        """A function that says whether a file differs, at the cost of one `lstat`."""
+        """A function that returns how a file differs, or None, at the cost of one `lstat`."""
         remembered = self._remembered.get(path)
         at = remembered.path if remembered is not None else self._join(self._root, path[5:])
 
-        def differs():
+        def difference():
             now = self._entry(at)
-            return (now and (now.kind, now.stamp)) != (remembered and (remembered.kind, remembered.stamp))
+            now, old = now and (now.kind, now.stamp), remembered and (remembered.kind, remembered.stamp)
+            return None if now == old else [now]
 
-        return differs
+        return difference
 
     def describe(self, path, entry):
         if entry.kind != "file":
@@ -205,7 +206,7 @@ class FileState(StateGroup):
             return None
         if old.kind != "file":
             return None if old.kind == "directory" and new is MISSING else "it is neither a file nor a directory"
-        return "it is too large for a copy to be kept" if old.stored_at is None else None
+        return "it is too large to copy" if old.stored_at is None else None
 
     # -- Restore -----------------------------------------------------------------------------------
 

@@ -41,12 +41,21 @@ class ActiveFixtures(StateGroup):
                 found[path] = one
         return found
 
+    def active(self):
+        """Identifies the set-ups of wider scopes that are done, those of `setup_class` and the like included."""
+        definitions = (one for named in self._definitions_by_name.values() for one in named.values())
+        return frozenset(
+            id(one)
+            for one in definitions
+            if getattr(one, "cached_result", None) is not None and getattr(one, "scope", None) != "function"
+        )
+
     def read(self):
         """Their values; None for one whose set-up failed."""
         return {path: one.cached_result[0] for path, one in self._definitions().items()}
 
     def why_fixed(self, path, old, new):
-        return None if old is MISSING else "a fixture is set up by a test that needs it, not from outside"
+        return None if old is MISSING else "a fixture is set up by the test that needs it"
 
     def restore(self, path, old):
         definition = self._definitions().get(path)

@@ -5,6 +5,8 @@ A comparison visits the known nodes only: whatever is new is behind a changed re
 reference is the change.
 """
 
+import functools
+import logging
 import sys
 import time
 import types
@@ -13,7 +15,7 @@ from collections import deque
 from ..common.introspect import class_body, is_subclass, module_globals
 from . import noise
 from .module_origins import ModuleOrigins
-from .repr import class_path
+from .repr import MISSING, class_path
 from .shape_lookup import ShapeLookup
 from .shapes import CLASS, MODULE, AttributeShape
 
@@ -23,7 +25,12 @@ MAX_ENTRIES = 200_000
 STATEFUL_MODULES = frozenset(
     ("logging", "logging.handlers", "logging.config", "asyncio.events", "asyncio.unix_events", "mimetypes")
 )
+FOLLOWED = "project", "installed"
 CONTAINERS = dict, list, set, deque
+# Attributes of a logger that follow from its name, or are computed.
+LOGGER_LINKS = "parent", "manager", "_cache"
+# An object that was replaced is named by its parts if no more than these differ.
+MAX_INSIDE = 12
 REPLACEABLE = type, types.FunctionType, types.BuiltinFunctionType
 
 
@@ -38,7 +45,7 @@ class Node:
 class Change:
     """A reference that differs from what was remembered."""
 
-    __slots__ = "node", "key", "old", "new"
+    __slots__ = "node", "key", "old", "new", "label"
 
     def __init__(self, node, key, old, new):
         self.node, self.key, self.old, self.new = node, key, old, new
@@ -63,6 +70,18 @@ class Heap:
         for one in self.origins.reported_otherwise:
             self.nodes_by_id[id(one)] = ()
         self._walk(self._module_roots() + self._extra_roots(extra_roots))
+
+    def extend(self, extra_roots):
+        """Adds the objects that were made since, as they are now. What is known keeps its old state."""
+        self._deadline = self._clock() + MAX_SECONDS
+        self._shapes.refresh()
+        known = self.extra_roots
+        found = deque(self._module_roots() + self._extra_roots(extra_roots))
+        self.extra_roots = known + self.extra_roots
+        for node in list(self.nodes):
+            if self.changes_of(node):
+                found.extend(self._unknown_children(node, node.shape.snapshot(node.owner)))
+        self._walk(found)
 
     def had_attribute(self, module, name):
         """Whether a module had this attribute when its state was remembered."""
@@ -102,7 +121,6 @@ class Heap:
 
     def _walk(self, first):
         queue, count = deque(first), 0
-        nodes, nodes_by_id, shapes_of, known_shapes = self.nodes, self.nodes_by_id, self._shapes.of, self._shapes.known
         while queue:
             node = queue.popleft()
             shape, owner = node.shape, node.owner
@@ -113,42 +131,50 @@ class Heap:
             count += 1
             if (shape.is_slow or not count % 512) and self._clock() > self._deadline:
                 self.unknown.append(
-                    "there is too much to look at: %d objects in %g s, not what lies deeper" % (count, MAX_SECONDS)
+                    "the state is too large: %d objects compared in %g s, deeper ones skipped" % (count, MAX_SECONDS)
                 )
                 return
             if shape.can_change:
-                nodes.append(node)
+                self.nodes.append(node)
                 if type(saved) in (dict, list) and len(saved) > MAX_ENTRIES:
                     self.unknown.append("%s of %d entries was not followed" % (shape.kind, len(saved)))
                     continue
-            depth = self._depth(node)
-            if depth == "none":
+            queue.extend(self._unknown_children(node, saved))
+
+    def _unknown_children(self, node, saved):
+        """Nodes of the objects that a node leads to and that have none yet."""
+        found, depth = [], self._depth(node)
+        if depth == "none":
+            return found
+        nodes_by_id, shapes_of, known_shapes = self.nodes_by_id, self._shapes.of, self._shapes.known
+        for key, value in node.shape.children(node.owner, saved):
+            kind = type(value)
+            known = known_shapes.get(id(kind))
+            shapes = known[1] if known is not None else shapes_of(kind)
+            if not shapes or id(value) in nodes_by_id:
                 continue
-            for key, value in shape.children(owner, saved):
-                kind = type(value)
-                known = known_shapes.get(id(kind))
-                shapes = known[1] if known is not None else shapes_of(kind)
-                if not shapes or id(value) in nodes_by_id:
-                    continue
-                if depth == "classes" and shapes is not CLASS:
-                    continue
-                if depth == "shallow" and shapes is not CLASS and not any(kind is one for one in CONTAINERS):
-                    continue
-                if kind is types.FunctionType and self.origins.of_function(value) not in ("project", "installed"):
-                    continue
-                if shapes is CLASS and self.origins.of_class(value) == "runner":
-                    continue
-                if type(key) is str and self._is_noise(node, key):
-                    continue
-                made = [Node(one, value, node, key) for one in shapes]
-                nodes_by_id[id(value)] = made
-                queue.extend(made)
-                if made[-1].shape.__class__ is AttributeShape:
-                    try:
-                        # Its `__dict__` is part of the object, wherever else it is referred to.
-                        nodes_by_id[id(made[-1].shape.mapping(value))] = made
-                    except Exception:
-                        pass
+            is_class = shapes[0] is CLASS[0]
+            if depth == "classes" and not is_class:
+                continue
+            if depth == "shallow" and not is_class and not any(kind is one for one in CONTAINERS):
+                continue
+            if kind is types.FunctionType and self.origins.of_function(value) not in FOLLOWED:
+                continue
+            origin = self.origins.of_class(value) if is_class else None
+            if origin == "runner" or type(key) is str and self._is_noise(node, key):
+                continue
+            if node.shape.kind == "function" and _is_dispatch_cache(node.owner, key):
+                continue
+            made = [Node(one, value, node, key) for one in shapes if one.kind != "subclass" or origin in FOLLOWED]
+            nodes_by_id[id(value)] = made
+            found.extend(made)
+            if made[-1].shape.__class__ is AttributeShape:
+                try:
+                    # Its `__dict__` is part of the object, wherever else it is referred to.
+                    nodes_by_id[id(made[-1].shape.mapping(value))] = made
+                except Exception:
+                    pass
+        return found
 
     def _depth(self, node):
         """How far to follow: "deep", "shallow" (containers and classes), "classes" or "none"."""
@@ -157,8 +183,8 @@ class Heap:
             if self.origins.of_module(node.key, node.owner) != "standard" or node.key in STATEFUL_MODULES:
                 return "deep"
             return "classes" if node.key in noise.CACHING_MODULES else "shallow"
-        if node.shape is CLASS[0] and self.origins.of_class(node.owner) not in ("project", "installed"):
-            return "none"
+        if node.shape is CLASS[0] and self.origins.of_class(node.owner) not in FOLLOWED:
+            return "deep" if class_body(node.owner).get("__module__") in STATEFUL_MODULES else "none"
         if parent is not None and parent.shape is MODULE and self._depth(parent) != "deep":
             return "none"
         return "deep"
@@ -203,7 +229,7 @@ class Heap:
         """Whether the references on which it was first reached still lead to it."""
         while node.parent is not None:
             try:
-                if not node.parent.shape.still_holds(node.parent.owner, node.key, node.owner):
+                if not node.parent.shape.still_contains(node.parent.owner, node.key, node.owner):
                     return False
             except Exception:
                 return False
@@ -229,11 +255,45 @@ class Heap:
                     queue.extend(nodes)
         return links
 
+    def inside(self, change):
+        """Where an object was replaced by another of its kind: how the parts of the new one differ.
+
+        A new logger is compared with an unconfigured one. Empty if there are too many
+        differences to name, or none.
+        """
+        found, seen, queue = [], set(), deque([(_as_made(change), change.new, "")])
+        while queue:
+            old, new, label = queue.popleft()
+            if id(new) in seen or type(old) is not type(new) or _is_replaced_as_one(new):
+                return []
+            seen.add(id(new))
+            known = self.nodes_by_id.get(id(old)) or ()
+            for shape in self._shapes.of(type(new)):
+                saved = next((one.saved for one in known if one.shape is shape and one.owner is old), None)
+                node = Node(shape, new, None, None)
+                try:
+                    node.saved = shape.snapshot(old) if saved is None else saved
+                    differences = [Change(node, *one) for one in shape.diff(node.saved, new)] if shape.can_change else []
+                except Exception:
+                    return []
+                for one in differences:
+                    if change.old is MISSING and one.key in LOGGER_LINKS:
+                        continue
+                    one.label = label + shape.label(one.key)
+                    if one.key is not None and type(one.old) is type(one.new) and self._shapes.of(type(one.new)):
+                        queue.append((one.old, one.new, one.label))
+                    else:
+                        found.append(one)
+            if len(found) + len(queue) > MAX_INSIDE:
+                return []
+        return [one for one in found if one.label]
+
     # -- Restore -----------------------------------------------------------------------------------
 
     def restore(self, change):
         """Restores a reference, and the objects behind it that nothing else referred to."""
         change.node.shape.restore(change.node, change.key, change.old)
+        _clear_dispatch_cache(change.node)
         if self.links is None:
             return
         seen, stack = set(), [change.old]
@@ -250,6 +310,32 @@ class Heap:
                     node.shape.restore(node, found.key, found.old)
                 if node.saved is not None:
                     stack.extend(child for _, child in node.shape.children(node.owner, node.saved))
+
+
+def _as_made(change):
+    """The object with which a new one is compared: the old one, or for a new logger another new one."""
+    if change.old is MISSING and type(change.new) is logging.Logger:
+        return logging.Logger(change.new.name)
+    return change.old
+
+
+def _is_dispatch_cache(function, key):
+    """Whether this part of a `singledispatch` function only caches what its registry says."""
+    return key in (("dispatch_cache",), "_clear_cache") and function.__globals__ is module_globals(functools)
+
+
+def _clear_dispatch_cache(node):
+    """Clears the cache of a `singledispatch` function whose registry was restored."""
+    while node is not None:
+        if type(node.owner) is types.FunctionType and node.owner.__globals__ is module_globals(functools):
+            clear = node.owner.__dict__.get("_clear_cache")
+            if clear is not None:
+                clear()
+        node = node.parent
+
+
+def _is_replaced_as_one(value):
+    return any(is_subclass(type(value), kind) for kind in REPLACEABLE + (types.ModuleType,))
 
 
 def _is_cached_result(change):

@@ -44,8 +44,11 @@ class ModuleOrigins:
         return self.of_name(class_body(kind).get("__module__", "builtins"))
 
     def of_function(self, function):
+        """A wrapper that the standard library puts around a function counts as that function."""
         known = self._by_globals.get(id(function.__globals__))
-        return known[1] if known is not None else self.of_name(function.__module__)
+        if known is None or known[1] == "standard" and "__wrapped__" in function.__dict__:
+            return self.of_name(function.__module__)
+        return known[1]
 
     def _classify(self, name, names):
         top = name.partition(".")[0]

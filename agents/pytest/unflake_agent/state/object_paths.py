@@ -4,12 +4,13 @@ import ast
 import os
 import types
 
-from ..common.introspect import class_body, class_name, is_subclass, module_globals
-from .repr import MISSING
-from .shapes import CLASS, MODULE
+from ..common.introspect import bounded, class_body, class_name, is_subclass, module_globals
+from .repr import MAX_LENGTH, MISSING, describe
+from .shapes import MODULE
 
 MAX_SOURCE = 1 << 20
 MAX_PATH = 500
+MAX_NAMED = 3
 WRAPPERS = staticmethod, classmethod
 
 
@@ -73,7 +74,7 @@ class ObjectPaths:
         owner = node.owner
         if node.shape is MODULE:
             return node.key
-        if node.shape is CLASS[0]:
+        if is_subclass(type(owner), type):
             return self._qualified(class_body(owner).get("__module__"), class_name(owner), owner)
         if type(owner) is types.FunctionType:
             return self._qualified(owner.__module__, owner.__qualname__, owner)
@@ -162,10 +163,25 @@ def cell_of(change, path):
     kind = shape.kind
     if kind == "function":
         kind = "function default" if key in ("__defaults__", "__kwdefaults__") else "function attribute"
+    before = None if change.old is MISSING else shape.describe(key, change.old)
+    after = None if change.new is MISSING else shape.describe(key, change.new)
+    if before is not None and before == after:
+        before, after = _told_apart(change.old, change.new, before)
     return {
         "path": path,
         "kind": kind,
-        "before": None if change.old is MISSING else shape.describe(key, change.old),
-        "after": None if change.new is MISSING else shape.describe(key, change.new),
+        "before": before,
+        "after": after,
         "fixed": shape.why_fixed(change.node.owner, key, change.old, change.new),
     }
+
+
+def _told_apart(old, new, text):
+    """Texts for two values that read alike."""
+    if type(old) is not list or type(new) is not list:
+        return text, bounded("another " + text, MAX_LENGTH)
+    lost = [describe(one) for one in old if not any(one is other for other in new)]
+    added = [describe(one) for one in new if not any(one is other for other in old)]
+    both = (("without %s", lost), ("with %s", added))
+    changes = [word % ", ".join(texts[:MAX_NAMED]) for word, texts in both if texts]
+    return "%d elements" % len(old), bounded(", ".join(["%d elements" % len(new)] + changes), MAX_LENGTH)

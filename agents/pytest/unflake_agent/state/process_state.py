@@ -25,7 +25,6 @@ LOCALE_CATEGORIES = [
     for name in ("LC_COLLATE", "LC_CTYPE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_MESSAGES")
     if hasattr(locale, name)
 ]
-DECIMAL_SETTINGS = "prec", "rounding", "Emin", "Emax", "capitals", "clamp"
 
 
 class StateGroup:
@@ -146,21 +145,10 @@ class InterpreterSettings(StateGroup):
         return read
 
     def read(self):
-        values = {path: reader() for path, (reader, _) in self._table.items()}
-        decimal = sys.modules.get("decimal")
-        if decimal is not None:
-            try:
-                context = module_globals(decimal)["getcontext"]()
-                for name in DECIMAL_SETTINGS:
-                    values["decimal.getcontext().%s" % name] = getattr(context, name)
-                traps = sorted(kind.__name__ for kind, on in context.traps.items() if on)
-                values["decimal.getcontext().traps"] = ", ".join(traps)
-            except Exception:
-                pass  # A test has replaced the module.
-        return values
+        return {path: reader() for path, (reader, _) in self._table.items()}
 
     def read_one(self, path):
-        return self._table[path][0]() if path in self._table else self.read().get(path, MISSING)
+        return self._table[path][0]()
 
     def kind_of(self, path):
         return self.kinds.get(path, "locale" if path.startswith("locale.") else self.kind)
@@ -173,16 +161,7 @@ class InterpreterSettings(StateGroup):
         return "0o%03o" % value if path == "umask" else describe(value)
 
     def restore(self, path, old):
-        if path in self._table:
-            self._table[path][1](old)
-            return
-        context = module_globals(sys.modules["decimal"])["getcontext"]()
-        name = path.rpartition(".")[2]
-        if name == "traps":
-            for kind in context.traps:
-                context.traps[kind] = kind.__name__ in old.split(", ")
-        else:
-            setattr(context, name, old)
+        self._table[path][1](old)
 
 
 class SignalHandlers(StateGroup):
@@ -204,7 +183,7 @@ class SignalHandlers(StateGroup):
         return {0: "the system's default", 1: "ignored"}.get(value) if type(value) is int else describe(value)
 
     def why_fixed(self, path, old, new):
-        return "a handler of native code was there" if old is None else None
+        return "the previous handler is native code" if old is None else None
 
     def restore(self, path, old):
         self._set(self._numbers[path], old)
@@ -269,7 +248,7 @@ class RunningThreads(StateGroup):
         return "running" if value[1] is None else "running " + describe(value[1])
 
     def why_fixed(self, path, old, new):
-        return "a thread that ended cannot go on" if new is MISSING else "a thread cannot be stopped from outside"
+        return "a thread that exited cannot be resumed" if new is MISSING else "a thread cannot be stopped from outside"
 
 
 class ExitCallbacks(StateGroup):
@@ -282,4 +261,4 @@ class ExitCallbacks(StateGroup):
         return {"atexit": self._count()}
 
     def why_fixed(self, path, old, new):
-        return "which callbacks they are cannot be seen"
+        return "the callbacks cannot be read"

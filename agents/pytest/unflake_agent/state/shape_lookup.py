@@ -6,8 +6,9 @@ import types
 
 from ..common.introspect import class_body, class_mro, is_subclass
 from . import noise
+from .class_links import class_shapes
 from .repr import ATOMS
-from .shapes import CLASS, HEAP_TYPE, AttributeShape, SlotShape, class_flags, container_shapes
+from .shapes import HEAP_TYPE, AttributeShape, SlotShape, class_flags, container_shapes
 from .special_shapes import numpy_shapes, special_shapes
 
 NOTHING = ()
@@ -42,7 +43,7 @@ class ShapeLookup:
 
     def _find(self, kind):
         if is_subclass(kind, type):
-            return CLASS
+            return class_shapes(kind)
         module = class_body(kind).get("__module__")
         top = module.partition(".")[0] if type(module) is str else ""
         if top in noise.RUNNER_PACKAGES or top in noise.OPAQUE_MODULES:

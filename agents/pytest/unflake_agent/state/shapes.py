@@ -7,6 +7,7 @@ instance, the body of a class. `snapshot` copies the references of that part, `d
 
 import collections
 import functools
+import gc
 import types
 from operator import is_
 
@@ -27,7 +28,7 @@ class Shape:
     def children(self, owner, saved):
         return ()
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         """Whether `key` still leads to the child `value`."""
         return True
 
@@ -55,7 +56,7 @@ class MappingShape(Shape):
         now = self.mapping(owner)
         return len(now) == len(saved) and all(map(is_, now.values(), saved.values())) and all(map(is_, now, saved))
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         return self.mapping(owner).get(key) is value
 
     def diff(self, saved, owner):
@@ -115,7 +116,7 @@ class DictShape(MappingShape):
             and all(map(is_, dict.keys(owner), saved))
         )
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         return dict.get(owner, key) is value
 
     def label(self, key):
@@ -212,7 +213,7 @@ class FunctionShape(MappingShape):
         closure = zip(((name,) for name in owner.__code__.co_freevars), owner.__closure__)
         return list(saved.items()) + list(closure)
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         return type(key) is tuple or self.mapping(owner).get(key) is value
 
     def label(self, key):
@@ -267,7 +268,7 @@ class SequenceShape(Shape):
     def is_unchanged(self, saved, owner):
         return self._length(owner) == len(saved) and all(map(is_, self._iterate(owner), saved))
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         return key < self._length(owner) and self._base.__getitem__(owner, key) is value
 
     def diff(self, saved, owner):
@@ -304,7 +305,7 @@ class SetShape(Shape):
     def is_unchanged(self, saved, owner):
         return set.__len__(owner) == len(saved) and all(map(is_, set.__iter__(owner), saved))
 
-    def still_holds(self, owner, key, value):
+    def still_contains(self, owner, key, value):
         return any(one is value for one in set.__iter__(owner))
 
     def diff(self, saved, owner):
@@ -343,6 +344,7 @@ FROZENSET = PassThroughShape(lambda owner: [(one, one) for one in frozenset.__it
 METHOD = PassThroughShape(lambda owner: [(".__self__", owner.__self__), (".__func__", owner.__func__)], str)
 PROPERTY = PassThroughShape(lambda owner: [("", owner.fget), (".fset", owner.fset), (".fdel", owner.fdel)], str)
 WRAPPER = PassThroughShape(lambda owner: [("", owner.__func__)], str)
+PROXY = PassThroughShape(lambda owner: [("", gc.get_referents(owner)[0])], str)
 PARTIAL = PassThroughShape(lambda owner: [(".func", owner.func), (".args", owner.args), (".keywords", owner.keywords)], str)
 
 
@@ -353,6 +355,7 @@ def container_shapes():
         (types.CellType, (ClosureCellShape(),)),
         (types.MethodType, (METHOD,)),
         (property, (PROPERTY,)),
+        (types.MappingProxyType, (PROXY,)),
         (staticmethod, (WRAPPER,)),
         (classmethod, (WRAPPER,)),
         (functools.partial, (PARTIAL,)),

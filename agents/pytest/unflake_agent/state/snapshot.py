@@ -13,11 +13,13 @@ import time
 import types
 import warnings
 
-from ..common.introspect import is_subclass
+from ..common.introspect import class_body, is_subclass
+from .class_links import ClassLink
 from .descriptors import OpenDescriptors
 from .files import FileState
 from .fixtures import ActiveFixtures
 from .heap import Heap
+from .native_registries import ChildVariables, CodecErrorHandlers, CodecSearches, LibrarySettings
 from .object_paths import ObjectPaths, cell_of
 from .process_state import (
     EnvironmentVariables,
@@ -27,7 +29,7 @@ from .process_state import (
     RunningThreads,
     SignalHandlers,
 )
-from .repr import MISSING, is_same
+from .repr import MISSING, hashable_key, is_same
 from .shapes import MODULE
 from .write_watch import WriteWatch
 
@@ -42,6 +44,7 @@ class StateSnapshot:
         self._heap = Heap()
         variables = EnvironmentVariables()
         self._modules, self._settings = LoadedModules(self._heap.had_attribute), InterpreterSettings(variables)
+        self._fixtures = ActiveFixtures(session)
         self._groups = [
             variables,
             self._settings,
@@ -50,12 +53,19 @@ class StateSnapshot:
             RunningThreads(),
             OpenDescriptors(agent_descriptors),
             ExitCallbacks(),
-            ActiveFixtures(session),  # The last: its values are roots of the heap.
+            CodecErrorHandlers(),
+            CodecSearches(),
+            ChildVariables(),
+            LibrarySettings(),
+            self._fixtures,  # The last: its values are roots of the heap.
         ]
         self._files = FileState(root, side, ignored_directories)
         self._watch = WriteWatch(root, self._heap.origins)
         self._saved = None  # For each group, values by path.
+        self._active = None  # The set-ups that were done when the state was last remembered or extended.
+        self._set_up = SetUpChanges()
         self._cells = {}  # Of the last comparison, by path.
+        self._kept_classes = []
         self._comparisons = 0
         self._clock, self._open, self._join, self._getpid = time.perf_counter, open, os.path.join, os.getpid
         self._dump = json.JSONEncoder().encode
@@ -95,12 +105,35 @@ class StateSnapshot:
 
     def _remember(self):
         begin = self._clock()
-        self._cells = {}
+        self._cells, self._kept_classes = {}, []
         files = self._files.remember()
         self._saved = [group.read() for group in self._groups]
         self._heap.remember(self._saved[-1])
+        self._active, self._set_up = self._fixtures.active(), SetUpChanges()
         cells = files + len(self._heap.nodes) + sum(map(len, self._saved))
         return {"cells": cells, "seconds": round(self._clock() - begin, 6)}
+
+    def body_starts(self):
+        """Called before the body of a test: adds what its shared set-up has made, as it is now.
+
+        Such objects did not exist when the state was remembered. Without this, a change inside of one
+        would be reported as the object itself.
+        """
+        active = self._fixtures.active() if self._saved is not None else self._active
+        if active == self._active:
+            return
+        self._active = active
+        was_enabled = self._is_gc_enabled()
+        self._disable_gc()
+        try:
+            values = [group.read() for group in self._groups]
+            self._set_up.record(values, self._heap.compare())
+            self._heap.extend(values[-1])
+            if self._watch.is_active():
+                self._watch.add(self._checks(self._watch.cells()))
+        finally:
+            if was_enabled:
+                self._enable_gc()
 
     def before_fork(self):
         self._before_fork = self._saved and [group.read() for group in self._groups]
@@ -123,13 +156,20 @@ class StateSnapshot:
         """Writes the differences to a file; its path."""
         begin = self._clock()
         self._cells, cells = {}, []
+        made_by_set_up = []
         changed_modules = set()
-        for group, saved in zip(self._groups, self._saved):
+        for number, (group, saved) in enumerate(zip(self._groups, self._saved)):
             for path, old, new in _differences(saved, group.read()):
                 if group is self._modules:
                     changed_modules.add(path[13:-2])
-                self._add(cells, _cell_of_group(group, path, old, new), GroupCell(group, saved, path, old))
-        self._compare_heap(cells, changed_modules)
+                found = _cell_of_group(group, path, old, new), GroupCell(group, saved, path, old)
+                if self._set_up.has_value(number, path, new):
+                    made_by_set_up.append(found)
+                else:
+                    self._add(cells, *found)
+        self._compare_heap(cells, changed_modules, made_by_set_up)
+        for cell, restorer in made_by_set_up:
+            self._add(cells, dict(cell, set_up=True), restorer)
         for path, (old, new) in self._files.changes().items():
             self._add(cells, _cell_of_group(self._files, path, old, new), FileCell(self._files, path, old, new))
         unknown = self._heap.unknown + self._files.unknown
@@ -143,16 +183,33 @@ class StateSnapshot:
             file.write(self._dump({"format": FORMAT, "cells": cells, "unknown": unknown, "seconds": seconds}))
         return path
 
-    def _compare_heap(self, cells, changed_modules):
+    def _compare_heap(self, cells, changed_modules, made_by_set_up):
         changes = self._heap.compare()
         paths = ObjectPaths(self._heap, sys.modules)
         for change in changes:
-            if not self._is_effect_of_import(change, changed_modules):
-                self._add(cells, cell_of(change, paths.cell(change)), HeapCell(self._heap, change))
+            if self._is_effect_of_import(change, changed_modules):
+                continue
+            cell, restorer = cell_of(change, paths.cell(change)), HeapCell(self._heap, change)
+            if self._set_up.has_change(change):
+                made_by_set_up.append((cell, restorer))
+                continue
+            inside = []
+            for one in self._heap.inside(change):
+                self._add(inside, cell_of(one, cell["path"] + one.label), HeapCell(self._heap, one))
+            if inside:
+                cell["inside"] = inside
+            self._add(cells, cell, restorer)
+        for change in changes:
             change.new = None  # Keeping the new object alive would itself be a change.
+        # A class that a test made is alive until the garbage collector runs, which the agent brings nearer.
+        links = [change.key.reference() for change in changes if type(change.key) is ClassLink]
+        self._kept_classes = [one for one in links if one is not None]
 
     def _is_effect_of_import(self, change, changed_modules):
-        """Whether a package got an attribute by the import of a submodule, which is reported."""
+        """Whether a package got an attribute, or a class a subclass, by an import, which is reported."""
+        if type(change.key) is ClassLink:
+            linked = change.key.reference()
+            return linked is None or class_body(linked).get("__module__") in changed_modules
         if change.node.shape is not MODULE or "%s.%s" % (change.node.key, change.key) not in changed_modules:
             return False
         return any(is_subclass(type(one), types.ModuleType) for one in (change.old, change.new))
@@ -180,7 +237,7 @@ class StateSnapshot:
                 try:
                     cell.reapply()  # Another fork of this process may have restored the file.
                 except Exception as error:
-                    failed.append({"cell": path, "why": "it is not what it was when it was compared: %s" % error})
+                    failed.append({"cell": path, "why": "it has changed since the comparison: %s" % error})
         for path in wanted:
             why = self._restore_cell(path)
             if why is not None:
@@ -192,7 +249,7 @@ class StateSnapshot:
         """Why it cannot be restored; None if it has been."""
         cell = self._cells.get(path)
         if cell is None:
-            return "no comparison in this process has named it"
+            return "no comparison in this process reported it"
         if cell.why_fixed is not None:
             return cell.why_fixed
         try:
@@ -216,31 +273,68 @@ class StateSnapshot:
         wanted, checks = set(paths), {}
         for group, saved in zip(self._groups, self._saved):
             for path in wanted & (set(saved) | set(filter(group.may_have, wanted))):
-                checks[path] = [
-                    lambda path=path, group=group, saved=saved: not is_same(group.read_one(path), saved.get(path, MISSING))
-                ]
+                checks[path] = [_group_check(group, path, saved.get(path, MISSING))]
         for path in wanted:
             if path.startswith("file ") and path not in checks:
                 checks[path] = [self._files.check(path)]
-        rest = wanted - set(checks)
+        # What is inside of a fixture is part of the heap.
+        rest = {path for path in wanted if path not in checks or path.startswith(self._fixtures.prefix)}
         if rest:
             self._heap.links = None
             paths_of_heap = ObjectPaths(self._heap, sys.modules)
             for path, nodes in _containers(self._heap, paths_of_heap, rest).items():
-                checks[path] = [self._heap_check(path, node, name) for node, name in nodes]
+                checks.setdefault(path, []).extend(self._heap_check(path, node, name) for node, name in nodes)
         return checks
 
     def _heap_check(self, path, node, name):
-        changes_of, label = self._heap.changes_of, node.shape.label
+        changes_of, parts_of, label = self._heap.changes_of, self._heap.inside, node.shape.label
 
-        def differs():
-            return any(name + label(change.key) == path for change in changes_of(node))
+        def difference():
+            for change in changes_of(node):
+                changed = name + label(change.key)
+                if changed == path:
+                    return _values(change)
+                if path.startswith(changed):
+                    parts = [part for part in parts_of(change) if changed + part.label == path]
+                    return [value for part in parts for value in _values(part)]
+            return None
 
-        return differs
+        return difference
+
+
+def _values(change):
+    """What a change left, by values that are the same each time: a list as a whole is a new copy."""
+    return change.new if type(change.new) is list and change.key is None else [change.new]
+
+
+def _group_check(group, path, old):
+    def difference():
+        now = group.read_one(path)
+        return None if is_same(now, old) else [now]
+
+    return difference
+
+
+class SetUpChanges:
+    """What shared set-up had changed when the body of a test began."""
+
+    def __init__(self):
+        self._values, self._changes = [], {}
+
+    def record(self, values, changes):
+        self._values = values
+        self._changes = {(id(one.node), hashable_key(one.key)): one.new for one in changes}
+
+    def has_value(self, group, path, now):
+        return bool(self._values) and is_same(self._values[group].get(path, MISSING), now)
+
+    def has_change(self, change):
+        key = id(change.node), hashable_key(change.key)
+        return key in self._changes and is_same(self._changes[key], change.new)
 
 
 def _containers(heap, object_paths, wanted):
-    """By path: nodes that can hold it, with their own paths: the nearest above it, and itself."""
+    """By path: the nodes that lead to it, with their own paths. One of them may be replaced later."""
     found, known = {path: [] for path in wanted}, {}
     for node in heap.nodes:
         if not object_paths.may_start(node, wanted, known):
@@ -249,9 +343,6 @@ def _containers(heap, object_paths, wanted):
         for path in wanted:
             if path.startswith(name):
                 found[path].append((node, name))
-    for path, nodes in found.items():
-        nearest = max((len(name) for _, name in nodes if name != path), default=0)
-        found[path] = [one for one in nodes if len(one[1]) >= nearest]
     return found
 
 

@@ -73,7 +73,7 @@ class LruCacheShape(ValueShape):
     def why_fixed(self, owner, key, old, new):
         if not old[3]:
             return None
-        return "what a cache had stored cannot be told from outside; only an empty cache can be made again"
+        return "the contents of a cache cannot be read; only an empty cache can be restored"
 
     def restore(self, node, key, old):
         self._clear(node.owner)
@@ -103,14 +103,15 @@ class BufferShape(ValueShape):
 
 
 class ContextVariableShape(MappingShape):
-    """The value of a context variable, in the context in which tests run."""
+    """The value of a context variable, or its default, in the context in which tests run."""
 
     kind = "context variable"
-    unset = object()
 
     def mapping(self, owner):
-        value = owner.get(self.unset)
-        return {} if value is self.unset else {"get": value}
+        try:
+            return {"get": owner.get()}
+        except LookupError:
+            return {}
 
     snapshot = mapping
 
@@ -118,7 +119,7 @@ class ContextVariableShape(MappingShape):
         return ".get()"
 
     def why_fixed(self, owner, key, old, new):
-        return "a context variable that was set cannot be unset" if old is MISSING else None
+        return "a context variable without a default cannot be unset" if old is MISSING else None
 
     def restore(self, node, key, old):
         node.owner.set(old)
@@ -137,7 +138,7 @@ class WeakContainerShape(ValueShape):
         return "%d entries" % value
 
     def why_fixed(self, owner, key, old, new):
-        return "its entries last only as long as others use them"
+        return "its entries are weak references"
 
 
 class CountShape(ValueShape):
@@ -158,7 +159,7 @@ class CountShape(ValueShape):
         parent, numbers = node.parent, node.saved[6:-1].split(", ")
         new = itertools.count(*(int(one) if one.lstrip("-").isdigit() else float(one) for one in numbers))
         if not parent.shape.can_change or type(parent.saved) not in (dict, list):
-            raise TypeError("what holds it cannot hold another")
+            raise TypeError("its container cannot be changed")
         parent.shape.restore(parent, node.key, new)
         parent.saved[node.key] = node.owner = new
 
@@ -238,6 +239,8 @@ class _NumpyStateShape(ValueShape):
 
 class _NumpyState:
     """Compares such dictionaries."""
+
+    is_state = True
 
     def __init__(self, value):
         self.value = value

@@ -1,8 +1,9 @@
 """Finds the lines of the project that write watched cells.
 
-After each line of the project's code the cells are checked. A new difference was written by that
-line, or by code outside the project that it called. A line continues after a call returns, so the
-current line is tracked through returns as well. While no line of the project runs, none is blamed.
+After each line of the project's code the cells are checked. A cell that differs, in another way than
+before, was written by that line, or by code outside the project that it called. The last such line
+left the value. A line continues after a call returns, so the current line is tracked through returns
+as well. While no line of the project runs, none is blamed.
 """
 
 import os
@@ -10,8 +11,8 @@ import sys
 import threading
 
 from ..common.qualified_names import QualifiedNames
+from .repr import is_same
 
-MAX_REPORTS = 10
 TOOLS = 4, 3, 5, 1, 0, 2
 
 
@@ -24,16 +25,26 @@ class WriteWatch:
         self._tracer = None
 
     def start(self, checks):
-        """`checks`: by cell, functions that say whether it differs from what was remembered."""
-        self._checks = checks
-        self._differing = {path for path in checks if self._differs(path)}
-        self._found, self._reports, self._current = [], {}, {}
+        """`checks`: by cell, functions that return how it differs from what was remembered, as a list
+        of values, or None."""
+        self._checks, self._differences, self._found, self._current = {}, {}, {}, {}
+        self.add(checks)
         if self._tracer is None:
             self._tracer = MonitoringTracer(self) if hasattr(sys, "monitoring") else SettraceTracer(self)
             self._tracer.start()
 
+    def is_active(self):
+        return self._tracer is not None
+
+    def cells(self):
+        return list(self._checks)
+
+    def add(self, checks):
+        self._checks.update(checks)
+        self._differences.update((path, self._difference(path)) for path in checks)
+
     def finish(self):
-        """Stops, and returns the lines that made a cell differ, in order, as `written` events."""
+        """Stops, and returns the lines that left the cells as they are, as `written` events."""
         if self._tracer is None:
             return []
         self.stop()
@@ -44,7 +55,7 @@ class WriteWatch:
                 "line": line,
                 "function": self._names.of_code(code),
             }
-            for path, code, line in self._found
+            for path, (code, line) in self._found.items()
         ]
 
     def stop(self):
@@ -79,24 +90,34 @@ class WriteWatch:
 
     def _check_all(self):
         line = self._current.get(self._thread())
-        for path in self._checks:
-            if self._differs(path):
-                if path not in self._differing:
-                    self._differing.add(path)
-                    self._reports[path] = self._reports.get(path, 0) + 1
-                    if line is not None and self._reports[path] <= MAX_REPORTS:
-                        self._found.append((path,) + line)
+        for path, before in self._differences.items():
+            now = self._difference(path)
+            if now is None and before is None or now is not None and before is not None and _is_same(before, now):
+                continue
+            self._differences[path] = now
+            if now is None or line is None:
+                self._found.pop(path, None)
             else:
-                self._differing.discard(path)
+                self._found[path] = line
 
-    def _differs(self, path):
+    def _difference(self, path):
+        """How a cell differs, by all its checks; None if it does not."""
+        found = []
         for check in self._checks[path]:
             try:
-                if check():
-                    return True
+                found.extend(check() or ())
             except Exception:
                 pass  # Another thread is changing it.
-        return False
+        return found or None
+
+
+def _is_same(before, now):
+    return len(before) == len(now) and all(is_same(*pair) or _is_equal_state(*pair) for pair in zip(before, now))
+
+
+def _is_equal_state(one, other):
+    """Whether two copies of a state are equal: each reading makes a new one."""
+    return getattr(type(one), "is_state", False) is True and type(one) is type(other) and one == other
 
 
 class MonitoringTracer:

@@ -28,7 +28,12 @@ class AttemptTrace:
         self._tracer = self._recorder = None
         self._process = None  # Of the current attempt. Before the first one, of the loading.
         self._is_loading = False
+        self._line = None
         os.register_at_fork(before=self._before_fork, after_in_child=self._in_child)
+
+    def pass_lines_to(self, line):
+        """Calls `line` with code and number before each line."""
+        self._line = line
 
     def configure(self, config):
         """Starts as soon as pytest knows the root: what is loaded from here on is traced."""
@@ -37,7 +42,7 @@ class AttemptTrace:
         if self._wants_values:
             variables = load("trace.variables").VariableRecorder()
             nondeterminism = load("trace.nondeterminism").NondeterminismRecorder()
-        self._recorder = LineRecorder(project, ThreadStreams(), variables, nondeterminism)
+        self._recorder = LineRecorder(project, ThreadStreams(), variables, nondeterminism, self._line)
         self._tracer = self._choose_tracer()
         why = self._tracer.start()
         if why is not None:

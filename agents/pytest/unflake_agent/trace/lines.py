@@ -42,12 +42,12 @@ class TracedCode:
 class LineRecorder:
     """Records the lines of the current attempt."""
 
-    def __init__(self, project, threads, variables=None, nondeterminism=None):
-        """`variables` and `nondeterminism` are None unless values are recorded."""
+    def __init__(self, project, threads, variables=None, nondeterminism=None, line=None):
+        """`variables` and `nondeterminism` are None unless values are recorded. `line`: also called."""
         self.project, self.threads = project, threads
         self.variables, self.nondeterminism = variables, nondeterminism
         self.process = self._paused = None
-        self.library = None
+        self.library, self.line = None, line
         self.codes = {}
         self._kept = []  # Other code too, so that its address stays unique.
         self.places = None
@@ -115,6 +115,8 @@ class LineRecorder:
             mentioned = known.line(line)
             self.variables.after(frame, place, mentioned, stream)
             self.nondeterminism.before(frame, mentioned, place)
+        if self.line is not None:
+            self.line(known.code, line)
 
     def suspend(self, frame):
         """A generator or coroutine yields."""
@@ -137,7 +139,7 @@ class MonitoringTracer:
         monitoring = self._monitoring
         self._tool = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
         if self._tool is None:
-            return "all numbers of sys.monitoring are taken by other tools"
+            return "all tool ids of sys.monitoring are in use"
         monitoring.use_tool_id(self._tool, TOOL_NAME)
         for event, callback in self._callbacks().items():
             self._events |= event
@@ -221,7 +223,7 @@ class SettraceTracer:
         before = self._get()
         if before is not None and before is not self._enter:
             name = getattr(type(before), "__module__", "?").partition(".")[0]
-            return "another tracer is at work (%s)" % name
+            return "another tracer is active (%s)" % name
         self._set_threads(self._enter)
         self._start()
         return None

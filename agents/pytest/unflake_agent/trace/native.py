@@ -26,7 +26,7 @@ class Callbacks(ctypes.Structure):
 
     _fields_ = [
         (name, ctypes.py_object)
-        for name in ("disable", "none", "learn", "place", "thread", "task", "asyncio", "grow", "tracer")
+        for name in ("disable", "none", "learn", "place", "thread", "task", "asyncio", "grow", "tracer", "line")
     ]
 
 
@@ -92,7 +92,8 @@ class Library:
         disable = sys.monitoring.DISABLE if hasattr(sys, "monitoring") else None
         threads = recorder.threads
         self._callbacks = Callbacks(
-            disable, None, self._learn, self._place, self._thread, self._task, threads.asyncio, self._grow, tracer
+            disable, None, self._learn, self._place, self._thread, self._task, threads.asyncio, self._grow, tracer,
+            recorder.line,
         )
         self._threads, self._streams = threads, {}
         if not library.unflake_open(ctypes.byref(self._callbacks)):

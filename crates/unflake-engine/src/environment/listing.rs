@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use unflake_model::{Test, TestId};
+use unflake_protocol::{ListedTest, TestNeeds};
 
 /// The tests that a runner process has collected. Shared with all its forks.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Listing {
     pub(crate) isolated: bool,
     /// Test files are relative to this directory.
     pub(crate) root: String,
+    /// Of tests that declare any.
+    needs: HashMap<TestId, TestNeeds>,
 }
 
 impl Listing {
@@ -29,13 +32,30 @@ impl Listing {
     /// The same process has listed these tests.
     pub(crate) fn with_tests(
         &self,
-        tests: Vec<Test>,
+        listed: Vec<ListedTest>,
         deselected: u32,
         unforkable: Option<String>,
         isolated: bool,
     ) -> Self {
+        let mut needs = HashMap::new();
+        let test = |listed: ListedTest| {
+            if !listed.needs.is_nothing() {
+                needs.insert(listed.test.id.clone(), listed.needs);
+            }
+            listed.test
+        };
+        let tests: Vec<Test> = listed.into_iter().map(test).collect();
         let number_of = (0..).zip(&tests).map(|(number, test)| (test.id.clone(), number)).collect();
-        Self { tests, number_of, deselected, unforkable, isolated, root: self.root.clone() }
+        Self { tests, number_of, deselected, unforkable, isolated, root: self.root.clone(), needs }
+    }
+
+    pub(crate) fn has_needs(&self) -> bool {
+        !self.needs.is_empty()
+    }
+
+    /// What a test needs for itself, where it declares that.
+    pub(crate) fn needs(&self, test: &TestId) -> Option<&TestNeeds> {
+        self.needs.get(test)
     }
 
     pub(crate) fn has_all<'a>(&self, tests: impl IntoIterator<Item = &'a TestId>) -> bool {

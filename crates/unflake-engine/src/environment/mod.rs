@@ -2,20 +2,22 @@
 
 pub(crate) mod listing;
 pub(crate) mod set;
+pub(crate) mod workers;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tracing::{debug, trace};
-use unflake_model::{Death, EnvironmentId, Isolation, Test};
-use unflake_protocol::{Order, to_line};
+use unflake_model::{Death, EnvironmentFacts, EnvironmentId, Isolation};
+use unflake_protocol::{ListedTest, Order, to_line};
 
 use crate::environment::listing::Listing;
+use crate::environment::workers::{WorkerProcess, Workers};
 use crate::fork_tree::path::StateKey;
 use crate::input::EngineInput;
 use crate::runner_process::starter::RunnerProcess;
@@ -37,9 +39,11 @@ pub(crate) struct Environment {
     pub(crate) stack_signal: Option<i32>,
     pub(crate) listing: Rc<Listing>,
     /// The tests listed so far, while it starts.
-    pub(crate) listed: Vec<Test>,
+    pub(crate) listed: Vec<ListedTest>,
     pub(crate) phase: EnvironmentPhase,
     pub(crate) requested_at: Instant,
+    /// How long it took to list its tests.
+    pub(crate) listing_time: Duration,
     /// Number of attempts made, including those before it was forked.
     pub(crate) attempts: u32,
     /// Which route steps it has completed. [`StateKey::FRESH`] off any route.
@@ -51,6 +55,8 @@ pub(crate) struct Environment {
     /// The processes that it started for tests, by its own numbers. `position` counts the attempts
     /// started in each.
     pub(crate) processes: HashMap<u32, TestProcess>,
+    /// Processes that the runner itself has started for tests, with an agent in each.
+    pub(crate) workers: Workers,
     /// Number of its connections that have been handled or are being handled.
     pub(crate) connections: u32,
     /// Inputs from later connections than the current one, in order of arrival.
@@ -106,11 +112,13 @@ impl Environment {
             listed: Vec::new(),
             phase: EnvironmentPhase::Starting,
             requested_at: Instant::now(),
+            listing_time: Duration::ZERO,
             attempts: 0,
             state: StateKey::FRESH,
             leaked: None,
             query_since: None,
             processes: HashMap::new(),
+            workers: Workers::default(),
             connections: 0,
             deferred: Vec::new(),
             deferring_since: None,
@@ -141,9 +149,9 @@ impl Environment {
     }
 
     /// What the rest of unflake knows about it.
-    pub(crate) fn facts(&self, runner: String, language: String) -> unflake_model::Environment {
+    pub(crate) fn facts(&self, runner: String, language: String) -> EnvironmentFacts {
         let (id, parent) = (EnvironmentId(self.id), self.parent.map(EnvironmentId));
-        unflake_model::Environment { id, origin: self.origin(), parent, runner, language }
+        EnvironmentFacts { id, origin: self.origin(), parent, runner, language }
     }
 
     /// Whether messages of this connection are handled now, not after those of another.
@@ -169,11 +177,17 @@ impl Environment {
 
     /// Whether an exit or a late connection has to be noticed soon.
     pub(crate) fn needs_polling(&self) -> bool {
-        self.disconnected_at.is_some() || self.exited.is_some() || self.deferring_since.is_some()
+        self.disconnected_at.is_some()
+            || self.exited.is_some()
+            || self.deferring_since.is_some()
+            || self.workers.has_dead()
     }
 
     pub(crate) fn order(&mut self, order: &Order) -> io::Result<()> {
         trace!(environment = self.id, ?order, "order");
+        if self.workers.are_used() && matches!(order, Order::Run(_) | Order::End { .. }) {
+            self.workers.order(order);
+        }
         match &mut self.connection {
             Some((_, stream)) => stream.write_all(&to_line(order)),
             None => Err(io::ErrorKind::NotConnected.into()),
@@ -199,6 +213,23 @@ impl Environment {
     pub(crate) fn query_answered(&mut self) {
         if self.query_since.take().is_some() && self.phase == EnvironmentPhase::Busy {
             self.phase = EnvironmentPhase::Ready;
+        }
+    }
+
+    /// The process of the runner that is this environment for attempts, if it still runs.
+    pub(crate) fn worker(&self, process: TestProcess) -> Option<&WorkerProcess> {
+        self.workers.numbered(self.worker_number(process)?)
+    }
+
+    fn worker_number(&self, process: TestProcess) -> Option<u32> {
+        self.processes.iter().find(|(_, one)| one.id == process.id).map(|(number, _)| *number)
+    }
+
+    /// The name of the file with the stacks of the process that makes an attempt.
+    pub(crate) fn stack_file(&self, process: Option<TestProcess>) -> String {
+        match process.and_then(|process| self.worker_number(process)) {
+            Some(number) => format!("stack-{}-{number}", self.id),
+            None => format!("stack-{}", self.id),
         }
     }
 
@@ -234,7 +265,7 @@ impl Environment {
 
 /// nix knows only named signals; agents choose real-time signals, which have no name.
 #[allow(unsafe_code)]
-fn send_signal(pid: u32, signal: i32) {
+pub(crate) fn send_signal(pid: u32, signal: i32) {
     // SAFETY: kill(2) takes two numbers and touches no memory of this process.
     unsafe { nix::libc::kill(pid as i32, signal) };
 }

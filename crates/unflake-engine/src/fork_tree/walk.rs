@@ -81,7 +81,7 @@ impl Engine {
         let Some(route) = &work.route else { return };
         let started = work.steps_started();
         if started <= environment.state.steps {
-            return self.give_up(at, "the runner did not run what was to come before it".to_owned());
+            return self.give_up(at, "the runner did not run the tests before it".to_owned());
         }
         environment.state = route.path.state_after(started);
         environment.leaked = None;
@@ -102,7 +102,7 @@ impl Engine {
         if was_starting && last.is_none() {
             work.continue_route_from(0);
             if work.is_hopeless() {
-                self.give_up(at, "its environment kept ending before it began".to_owned());
+                self.give_up(at, "its process exited repeatedly before it started".to_owned());
             }
             return;
         }
@@ -111,9 +111,9 @@ impl Engine {
         }
         let what = last.clone().unwrap_or_else(|| format!("its process ended ({death})"));
         if !work.is_on_route() {
-            return self.give_up(at, format!("{what}, and the state in which it was to run is lost"));
+            return self.give_up(at, format!("{what}, so its state is lost"));
         }
-        let why = format!("the state in which it was to run was not reached: {what}");
+        let why = format!("its state was not reached: {what}");
         if let (Some(route), Some(_)) = (&work.route, last) {
             self.fork_tree.mark_unreachable(route.path.state_after(work.steps_started()), &why);
         }

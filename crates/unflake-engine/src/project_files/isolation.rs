@@ -60,7 +60,7 @@ impl FileIsolation {
     fn disable(&mut self, why: &str) -> Event {
         debug!(why, "project files are not restored");
         self.snapshot = SnapshotStatus::Impossible;
-        Event::Note(format!("files that tests change are not put back between runs: {why}"))
+        Event::Note(format!("files that tests change are not restored between runs: {why}"))
     }
 
     /// Takes out the events that may not count.
@@ -81,16 +81,16 @@ impl FileIsolation {
         let Some(snapshot) = self.snapshot() else { return Vec::new() };
         let mut notes = Vec::new();
         if !snapshot.restored.is_empty() {
-            let place = snapshot.backup_dir().map(|place| format!("; what was in them is in {}", place.display()));
+            let place = snapshot.backup_dir().map(|place| format!("; their contents are in {}", place.display()));
             let names = list_names(&snapshot.restored);
             notes.push(format!(
-                "files that changed while tests ran were put back: {names}{}",
+                "files that changed while tests ran were restored: {names}{}",
                 place.unwrap_or_default()
             ));
         }
         if !snapshot.unrestored.is_empty() {
             let names = list_names(&snapshot.unrestored);
-            notes.push(format!("files that changed while tests ran were left as they are now: {names}"));
+            notes.push(format!("files that changed while tests ran were not restored: {names}"));
         }
         notes.into_iter().map(Event::Note).collect()
     }

@@ -201,7 +201,7 @@ impl ProjectSnapshot {
         let changed = self.records.iter().filter(|(path, record)| !record.is_unchanged(path, now.get(*path)));
         let changed: Vec<PathBuf> = changed.map(|(path, _)| path.clone()).collect();
         if checkout_time(&self.roots) != self.checkout_time {
-            // A checkout of another revision: changes by tests cannot be told apart from it.
+            // A checkout of another revision: changes by tests cannot be distinguished from it.
             debug!("version control changed the project: files are not restored");
             let all = new.into_iter().chain(&changed).map(|path| self.name_of(path)).collect::<Vec<_>>();
             self.unrestored.extend(all);

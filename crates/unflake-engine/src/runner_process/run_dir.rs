@@ -52,7 +52,7 @@ impl RunDir {
 }
 
 /// Keeps other processes from removing the directory as abandoned while the value lives. None where
-/// the file system has no locks: then nobody can lock and remove it, either.
+/// the file system has no locks: then no other run can lock and remove it, either.
 pub(crate) fn lock_shared(directory: &Path) -> Option<Flock<File>> {
     Flock::lock(File::open(directory).ok()?, FlockArg::LockSharedNonblock).ok()
 }

@@ -3,6 +3,7 @@
 //! Owns everything that is the same for all processes of a run: the launch settings, the run
 //! directory with the socket, the unpacked agents and the world in which processes start.
 
+use std::cell::OnceCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -10,8 +11,8 @@ use std::sync::mpsc::Sender;
 use tracing::debug;
 use unflake_model::Granularity;
 use unflake_protocol::InjectedAgent;
-use unflake_protocol::variables::{DOOR, SHARED};
-use unflake_worlds::World;
+use unflake_protocol::variables::{DOOR, PRIVATE, SHARED};
+use unflake_worlds::{OpenWorld, PrivatePlan, SharedPart, SpawnSpec};
 
 use crate::agent_cache;
 use crate::environment::Role;
@@ -27,9 +28,12 @@ pub(crate) struct RunnerStarter {
     launch: Launch,
     agents: Vec<UnpackedAgent>,
     /// The world in which runners start. None: that of unflake itself.
-    world: Option<World>,
+    world: Option<OpenWorld>,
     /// A directory that the engines of all worlds share: the run directory of the first.
     shared: PathBuf,
+    /// How processes enter private worlds, and what of that this machine does not permit. Tried out
+    /// when the first session needs it.
+    private: OnceCell<(Option<PrivatePlan>, Vec<SharedPart>)>,
     inputs: Sender<EngineInput>,
 }
 
@@ -53,7 +57,7 @@ impl RunnerStarter {
         let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
         let agents = agents.map_err(StartError::in_operation("lay out the agent for the runner"))?;
         let shared = run_dir.path().to_owned();
-        Ok(Self { run_dir, launch, agents, world: None, shared, inputs })
+        Ok(Self { run_dir, launch, agents, world: None, shared, private: OnceCell::new(), inputs })
     }
 
     pub(crate) fn launch(&self) -> &Launch {
@@ -69,16 +73,33 @@ impl RunnerStarter {
     }
 
     /// From now on processes start in this world.
-    pub(crate) fn enter(&mut self, world: World, shared: PathBuf) {
+    pub(crate) fn enter(&mut self, world: OpenWorld, shared: PathBuf) {
         (self.world, self.shared) = (Some(world), shared);
     }
 
-    pub(crate) fn world(&self) -> Option<&World> {
+    pub(crate) fn world(&self) -> Option<&OpenWorld> {
         self.world.as_ref()
     }
 
-    pub(crate) fn world_mut(&mut self) -> Option<&mut World> {
+    pub(crate) fn world_mut(&mut self) -> Option<&mut OpenWorld> {
         self.world.as_mut()
+    }
+
+    pub(crate) fn private(&self) -> Option<&PrivatePlan> {
+        self.privacy().0.as_ref()
+    }
+
+    fn privacy(&self) -> &(Option<PrivatePlan>, Vec<SharedPart>) {
+        let make = |request| PrivatePlan::make(request, self.run_dir.path());
+        self.private.get_or_init(|| self.launch.private.as_ref().map(make).unwrap_or_default())
+    }
+
+    /// What cannot be private here, for the user.
+    pub(crate) fn not_private(&self) -> Option<String> {
+        let shared = &self.privacy().1;
+        let (_, why) = shared.first()?;
+        let parts: Vec<&str> = shared.iter().map(|(part, _)| part.shared_text()).collect();
+        Some(format!("attempts that run at once share {}: {why}", parts.join(", ")))
     }
 
     pub(crate) fn shared(&self) -> &Path {
@@ -86,13 +107,16 @@ impl RunnerStarter {
     }
 
     /// Starts the user's command as environment `id`, with an agent inside. `only` restricts
-    /// collection to some files; `depends`: it records what attempts depend on.
+    /// collection to some files; `depends`: it records what attempts depend on; `world`: another one
+    /// than that of all processes.
     pub(crate) fn start(
         &self,
         id: u32,
         role: Role,
         only: Option<Vec<String>>,
         depends: Option<Granularity>,
+        private: bool,
+        world: Option<SpawnSpec>,
     ) -> io::Result<RunnerProcess> {
         debug!(environment = id, ?role, only = only.as_ref().map(Vec::len), ?depends, "starting a runner process");
         let run_dir = self.run_dir.path();
@@ -119,7 +143,15 @@ impl RunnerStarter {
             depends,
         }
         .variables();
-        let mut world = self.world.as_ref().map(World::spawn_spec);
+        let mut world = world.or_else(|| self.world.as_ref().map(OpenWorld::spawn_spec));
+        // What runs in the process of the suite is never private, and orders tell a driver what is.
+        let is_suite = role == Role::Suite && self.launch.suite;
+        if let Some(plan) = (!is_suite && self.launch.driver.is_none()).then(|| self.private()).flatten() {
+            match private {
+                true => world = Some(world.unwrap_or_default().in_private(plan)),
+                false => variables.push((PRIVATE.to_owned(), serde_json::to_string(plan)?)),
+            }
+        }
         if self.launch.driver.is_some() {
             if !self.launch.suite {
                 variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));

@@ -213,7 +213,7 @@ pub fn supervise(arguments: &[String]) -> ExitCode {
                 }
             }
         }
-        // unflake died: it would have said "leave".
+        // unflake died: otherwise it would have sent "leave".
         kill_descendants();
         crash_recovery::recover(&run_dir.join(COPIES_DIR));
         let _ = fs::remove_dir_all(&run_dir);

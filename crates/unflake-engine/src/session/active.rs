@@ -203,6 +203,13 @@ impl ActiveSession {
         Some(self.running.remove(at))
     }
 
+    /// Takes out the running attempts of one process.
+    pub(crate) fn take_running_in(&mut self, process: Option<u32>) -> Vec<RunningAttempt> {
+        let is_there =
+            |attempt: &mut RunningAttempt| process.is_some() && attempt.process.map(|process| process.id) == process;
+        self.running.extract_if(.., is_there).collect()
+    }
+
     /// The agent has gone on without a result of the running attempts.
     pub(crate) fn lose_running(&mut self) {
         self.lost.extend(self.running.drain(..).map(|attempt| attempt.test));

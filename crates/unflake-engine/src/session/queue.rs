@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
 use unflake_model::{Placement, Session, TestId};
+use unflake_worlds::OpenWorld;
 
 use crate::project_files::isolation::FileWindow;
 use crate::session::active::ActiveSession;
@@ -26,6 +27,8 @@ pub(crate) struct PlacedSession {
     pub(crate) processes: u32,
     /// Set by its first order, where its effects on project files are observed.
     pub(crate) window: Option<FileWindow>,
+    /// The world of its seed, while its processes run.
+    pub(crate) seeded: Option<OpenWorld>,
 }
 
 impl Sessions {
@@ -51,7 +54,7 @@ impl Sessions {
     /// Moves the waiting session at this position to the running ones.
     pub(crate) fn start(&mut self, at: usize) {
         if let Some(work) = self.waiting.remove(at) {
-            self.running.push(PlacedSession { work, environment: None, processes: 0, window: None });
+            self.running.push(PlacedSession { work, environment: None, processes: 0, window: None, seeded: None });
         }
     }
 

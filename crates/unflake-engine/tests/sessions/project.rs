@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 use unflake_engine::{Engine, Launch};
 use unflake_model::{Event, Isolation, Outcome, Probe, Purpose, Session, SessionId, TestId};
 
-pub(crate) struct Project {
+pub(crate) struct EngineProject {
     pub(crate) engine: Option<Engine>,
     root: TempDir,
     cache: TempDir,
@@ -17,7 +17,7 @@ pub(crate) struct Project {
     session_count: u32,
 }
 
-impl Project {
+impl EngineProject {
     /// With the agent whose tests are scripted.
     pub(crate) fn scripted(tests: Value, jobs: usize) -> Self {
         let root = tempfile::tempdir().unwrap();
@@ -46,6 +46,7 @@ impl Project {
         let myself = std::env::current_exe().unwrap().to_string_lossy().into_owned();
         let selection = unflake_runners::select(&[], &unflake_runners::RunnerOptions::default());
         let mut engine = Engine::new(Launch {
+            private: None,
             command,
             driver: None,
             agents: selection.agents(),
@@ -54,6 +55,7 @@ impl Project {
             supervisor: vec![myself, "keep".to_owned()],
             cache: Some(cache.path().to_owned()),
             suite: false,
+            began: Instant::now(),
             time: None,
             traced: None,
             layers: Vec::new(),

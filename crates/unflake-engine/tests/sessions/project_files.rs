@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::NamedTest;
-use crate::project::{Project, comes_true};
+use crate::project::{EngineProject, comes_true};
 
 pub(crate) const TESTS: &[NamedTest] = &[
     ("changes_of_a_session_are_restored", changes_of_a_session_are_restored),
@@ -32,7 +32,7 @@ fn files() -> Value {
 }
 
 fn changes_of_a_session_are_restored() {
-    let mut project = Project::scripted(files(), 1);
+    let mut project = EngineProject::scripted(files(), 1);
     let data = project.path("data.txt");
     fs::write(&data, "one").unwrap();
     fs::set_permissions(&data, fs::Permissions::from_mode(0o640)).unwrap();
@@ -59,13 +59,13 @@ fn changes_of_a_session_are_restored() {
     assert_eq!(project.backups(), ["data.txt: two", "new.txt: one"]);
     let note = project.notes().join("\n");
     assert!(
-        note.starts_with("files that changed while tests ran were put back: data.txt, new.txt; what was"),
+        note.starts_with("files that changed while tests ran were restored: data.txt, new.txt; their contents"),
         "{note}"
     );
 }
 
 fn changes_between_sessions_are_kept() {
-    let mut project = Project::scripted(files(), 1);
+    let mut project = EngineProject::scripted(files(), 1);
     fs::write(project.path("data.txt"), "zero").unwrap();
     project.run(&["write"]);
     fs::write(project.path("data.txt"), "one").unwrap();
@@ -79,7 +79,7 @@ fn changes_between_sessions_are_kept() {
 }
 
 fn overlapping_sessions_are_repeated() {
-    let mut project = Project::scripted(files(), 3);
+    let mut project = EngineProject::scripted(files(), 3);
     project.run(&["write slow", "slow not", "slow not slow", "not", "write slow has", "not"]);
     assert_eq!(
         project.attempts(),
@@ -104,7 +104,7 @@ fn overlapping_sessions_are_repeated() {
 }
 
 fn files_are_part_of_a_shared_state() {
-    let mut project = Project::scripted(files(), 2);
+    let mut project = EngineProject::scripted(files(), 2);
     project.run(&["write | has", "write | has", "write nothing | has", "nothing | not", "nothing | not"]);
     let attempts = project.attempts();
     assert!(attempts.iter().all(|one| one.contains("passed")), "{attempts:?}");
@@ -114,7 +114,7 @@ fn files_are_part_of_a_shared_state() {
 }
 
 fn an_interrupt_restores_files() {
-    let mut project = Project::scripted(files(), 1);
+    let mut project = EngineProject::scripted(files(), 1);
     let (interrupter, new) = (project.engine().interrupter(), project.path("new.txt"));
     let written = std::thread::spawn(move || {
         let written = comes_true(|| new.exists());
@@ -123,13 +123,13 @@ fn an_interrupt_restores_files() {
     });
     project.run(&["write long"]);
     assert!(written.join().unwrap());
-    assert!(project.ends()[0].ends_with("you stopped the run"), "{:?}", project.ends());
+    assert!(project.ends()[0].ends_with("interrupted"), "{:?}", project.ends());
     assert!(!project.path("new.txt").exists());
     project.close();
 }
 
 fn a_panic_restores_files() {
-    let mut project = Project::scripted(files(), 1);
+    let mut project = EngineProject::scripted(files(), 1);
     let new = project.path("new.txt");
     let sessions = project.sessions(vec![("write long", None)]);
     let mut engine = project.engine.take().unwrap();
@@ -153,7 +153,7 @@ def test_sound(): pass
 ";
 
 fn changes_of_pytest_tests_are_restored() {
-    let mut project = Project::of_pytest(PYTEST, 2);
+    let mut project = EngineProject::of_pytest(PYTEST, 2);
     let (once, sound) = ("test_it.py::test_once", "test_it.py::test_sound");
     let twice = format!("{once} {once}");
     project.run(&[&twice, &twice, sound, &twice, sound]);
@@ -166,7 +166,7 @@ fn changes_of_pytest_tests_are_restored() {
 /// The process that the test below kills: a session that has written files and continues. Prints
 /// the project directory.
 pub(crate) fn write_and_continue() {
-    let mut project = Project::scripted(files(), 1);
+    let mut project = EngineProject::scripted(files(), 1);
     fs::write(project.path("data.txt"), "one").unwrap();
     println!("{}", project.path("").display());
     project.run(&["change write long"]);

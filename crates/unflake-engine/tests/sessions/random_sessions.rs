@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unflake_model::Event;
 
 use crate::NamedTest;
-use crate::project::Project;
+use crate::project::EngineProject;
 
 pub(crate) const TESTS: &[NamedTest] = &[
     ("random_sessions_have_the_results_that_they_have_alone", cells_only),
@@ -89,9 +89,9 @@ fn check(seed: u64, names: &[&'static str]) {
 }
 
 /// Runs three batches of random sessions.
-fn run(seed: u64, names: &[&'static str]) -> (Project, Vec<(Vec<&'static str>, usize)>) {
-    let mut random = Random(seed);
-    let mut project = Project::scripted(tests(), 1 + random.below(4));
+fn run(seed: u64, names: &[&'static str]) -> (EngineProject, Vec<(Vec<&'static str>, usize)>) {
+    let mut random = SeededNumbers(seed);
+    let mut project = EngineProject::scripted(tests(), 1 + random.below(4));
     let mut requested: Vec<(Vec<&str>, usize)> = Vec::new();
     for _ in 0..3 {
         let from = requested.len();
@@ -121,9 +121,9 @@ fn with_killed_parents() {
 }
 
 /// Reproducible pseudo-random numbers.
-struct Random(u64);
+struct SeededNumbers(u64);
 
-impl Random {
+impl SeededNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % limit

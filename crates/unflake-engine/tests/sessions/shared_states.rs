@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use unflake_model::{Event, Probe};
 
 use crate::NamedTest;
-use crate::project::{Project, comes_true};
+use crate::project::{EngineProject, comes_true};
 
 pub(crate) const TESTS: &[NamedTest] = &[
     ("each_test_of_a_shared_prefix_runs_once", each_test_of_a_shared_prefix_runs_once),
@@ -37,7 +37,7 @@ fn cells() -> Value {
 }
 
 fn each_test_of_a_shared_prefix_runs_once() {
-    let mut project = Project::scripted(cells(), 1);
+    let mut project = EngineProject::scripted(cells(), 1);
     project.run(&["a b c | v", "a | v", "a b | v"]);
     assert_eq!(
         project.attempts(),
@@ -48,7 +48,7 @@ fn each_test_of_a_shared_prefix_runs_once() {
 }
 
 fn parallel_sessions_share_prefixes_too() {
-    let mut project = Project::scripted(cells(), 3);
+    let mut project = EngineProject::scripted(cells(), 3);
     project.run(&["a b c | v", "a | v", "a b | v", "c | v", "c b | v w", "v"]);
     assert_eq!(
         project.attempts(),
@@ -71,7 +71,7 @@ fn parallel_sessions_share_prefixes_too() {
 }
 
 fn environments_are_parked_at_branching_points() {
-    let mut project = Project::scripted(cells(), 1);
+    let mut project = EngineProject::scripted(cells(), 1);
     project.run(&["a b c | v", "a b clean | v", "a b | v", "a b | w"]);
     let attempts = project.attempts();
     assert_eq!(attempts.iter().filter(|one| one.contains(" a ")).count(), 1, "{attempts:?}");
@@ -83,7 +83,7 @@ fn environments_are_parked_at_branching_points() {
 }
 
 fn the_next_batch_reuses_parked_environments() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     project.run(&["a b | v"]).run(&["a b | v"]).run(&["a b c | v"]);
     assert_eq!(
         project.attempts(),
@@ -93,41 +93,41 @@ fn the_next_batch_reuses_parked_environments() {
 }
 
 fn a_crash_in_the_prefix_ends_the_session() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     project.run(&["a crash b | v", "a crash | v", "a | v"]);
     assert_eq!(
         project.attempts().into_iter().filter(|one| one.contains("crash ")).collect::<Vec<_>>(),
         ["1 crash crashed (killed by SIGSEGV) 1"]
     );
-    let why = "the state in which it was to run was not reached: `crash` ended its process (killed by SIGSEGV)";
+    let why = "its state was not reached: `crash` exited its process (killed by SIGSEGV)";
     let ends = [format!("0 [a crash b v] {why}"), format!("1 [v] {why}"), "2 [] ".to_owned()];
     assert_eq!(project.ends(), ends);
     project.close();
 }
 
 fn a_test_that_hangs_in_the_prefix_times_out() {
-    let mut project = Project::scripted(cells(), 1);
+    let mut project = EngineProject::scripted(cells(), 1);
     project.run(&["a hang b | v"]);
     assert_eq!(project.attempts(), ["0 a passed 0", "0 hang timed-out 1"]);
-    let why = "the state in which it was to run was not reached: `hang` ran out of time";
+    let why = "its state was not reached: `hang` timed out";
     assert_eq!(project.ends(), [format!("0 [b v] {why}")]);
     project.close();
 }
 
 fn a_crash_after_the_prefix_does_not_affect_other_sessions() {
-    let mut project = Project::scripted(cells(), 1);
+    let mut project = EngineProject::scripted(cells(), 1);
     project.run(&["a | crash v", "a | v", "a | v"]);
     assert_eq!(
         project.attempts(),
         ["0 a passed 0", "0 crash crashed (killed by SIGSEGV) 1", "1 v failed 1", "2 v failed 1"]
     );
-    let why = "`crash` ended its process (killed by SIGSEGV), and the state in which it was to run is lost";
+    let why = "`crash` exited its process (killed by SIGSEGV), so its state is lost";
     assert_eq!(project.ends(), [format!("0 [v] {why}"), "1 [] ".to_owned(), "2 [] ".to_owned()]);
     project.close();
 }
 
 fn sessions_run_alone_where_no_fork_can_be_made() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     project.run(&["a thread | v", "a thread | w", "a thread b | v", "a | v"]);
     let attempts = project.attempts();
     assert_eq!(attempts.iter().filter(|one| one.contains(" v failed") || one.contains(" w failed")).count(), 4);
@@ -141,7 +141,7 @@ fn the_number_of_parked_environments_is_bounded() {
     let names: Vec<String> = (0..60).map(|n| format!("t{n}")).collect();
     let mut tests: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!([]))).collect();
     tests.insert("v".to_owned(), json!([]));
-    let mut project = Project::scripted(Value::Object(tests), 2);
+    let mut project = EngineProject::scripted(Value::Object(tests), 2);
     let sessions: Vec<String> = (1..=60).map(|n| format!("{} | v", names[..n].join(" "))).collect();
     project.run(&sessions.iter().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(project.attempts().len(), 120);
@@ -155,7 +155,7 @@ fn deep_paths_with_many_branches_run_once() {
     let names: Vec<String> = (0..40).map(|n| format!("t{n}")).collect();
     let mut tests: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!([]))).collect();
     tests.extend([("v".to_owned(), json!([])), ("x".to_owned(), json!([]))]);
-    let mut project = Project::scripted(Value::Object(tests), 1);
+    let mut project = EngineProject::scripted(Value::Object(tests), 1);
     let straight = (1..=40).map(|n| format!("{} | v", names[..n].join(" ")));
     let branches = (1..=40).map(|n| format!("{} x | v", names[..n].join(" ")));
     let sessions: Vec<String> = straight.chain(branches).collect();
@@ -166,7 +166,7 @@ fn deep_paths_with_many_branches_run_once() {
 }
 
 fn leaked_state_is_reported_and_restored() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     let restore = |cells: &[&str]| {
         Some(Probe { restore: cells.iter().map(|cell| (*cell).to_owned()).collect(), ..Probe::default() })
     };
@@ -196,7 +196,7 @@ fn leaked_state_is_reported_and_restored() {
 }
 
 fn writes_to_watched_cells_are_located() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     let watch = Some(Probe { watch: vec!["y".to_owned()], ..Probe::default() });
     project.run_with(vec![("a b | v", Some(Probe::default())), ("a b | v", watch)]);
     assert_eq!(
@@ -208,14 +208,14 @@ fn writes_to_watched_cells_are_located() {
 }
 
 fn an_agent_that_cannot_compare_state_ends_the_session() {
-    let mut project = Project::scripted(cells(), 1);
+    let mut project = EngineProject::scripted(cells(), 1);
     project.run_with(vec![("deaf | v", Some(Probe::default()))]);
     assert_eq!(project.ends(), ["0 [v] the state that tests leave could not be compared: deaf"]);
     project.close();
 }
 
 fn an_interrupt_ends_all_sessions() {
-    let mut project = Project::scripted(cells(), 2);
+    let mut project = EngineProject::scripted(cells(), 2);
     project.run(&["a b | v"]);
     let interrupter = project.engine().interrupter();
     std::thread::spawn(move || {
@@ -223,7 +223,7 @@ fn an_interrupt_ends_all_sessions() {
         interrupter.interrupt();
     });
     project.run(&["a b slow slow | v", "a b slow slow slow | v", "c slow slow slow slow | v"]);
-    assert!(project.ends().iter().skip(1).all(|end| end.ends_with("you stopped the run")), "{:?}", project.ends());
+    assert!(project.ends().iter().skip(1).all(|end| end.ends_with("interrupted")), "{:?}", project.ends());
     project.close();
 }
 
@@ -250,7 +250,7 @@ def test_crash():
 ";
 
 fn pytest_sessions_share_prefixes() {
-    let mut project = Project::of_pytest(PYTEST, 2);
+    let mut project = EngineProject::of_pytest(PYTEST, 2);
     let of = |text: &str| {
         text.split(' ')
             .map(|word| match word {
@@ -288,7 +288,7 @@ fn pytest_sessions_share_prefixes() {
 }
 
 fn a_thread_in_pytest_does_not_prevent_sharing() {
-    let mut project = Project::of_pytest(PYTEST, 2);
+    let mut project = EngineProject::of_pytest(PYTEST, 2);
     project.run(&[
         "test_it.py::test_a test_it.py::test_thread | test_it.py::test_v",
         "test_it.py::test_a test_it.py::test_thread | test_it.py::test_c",
@@ -301,7 +301,7 @@ fn a_thread_in_pytest_does_not_prevent_sharing() {
 }
 
 fn pytest_reports_and_restores_leaked_state() {
-    let mut project = Project::of_pytest(PYTEST, 2);
+    let mut project = EngineProject::of_pytest(PYTEST, 2);
     let session = "test_it.py::test_c test_it.py::test_sound | test_it.py::test_v";
     let restore = |cells: &[&str]| {
         Some(Probe { restore: cells.iter().map(|cell| (*cell).to_owned()).collect(), ..Probe::default() })

@@ -136,7 +136,7 @@ pub fn read(source: impl BufRead, listener: &mut dyn JunitListener) -> Result<()
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
-        let event = reader.read_event_into(&mut buffer).map_err(|error| format!("it is no XML: {error}"))?;
+        let event = reader.read_event_into(&mut buffer).map_err(|error| format!("it is not XML: {error}"))?;
         let flow = match event {
             Event::Start(start) => state.begin(&start).map(|()| ControlFlow::Continue(()))?,
             Event::Empty(start) => {
@@ -156,7 +156,7 @@ pub fn read(source: impl BufRead, listener: &mut dyn JunitListener) -> Result<()
         }
     }
     if !state.open.is_empty() {
-        return Err("it ends in the middle".to_owned());
+        return Err("it is truncated".to_owned());
     }
     if !state.has_root {
         return Err("it has neither `testsuites` nor `testsuite`".to_owned());

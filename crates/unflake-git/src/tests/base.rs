@@ -57,7 +57,7 @@ fn the_default_branch_is_compared_with_head_or_its_parent() {
     let repo = TestRepository::new();
     let first = repo.git(&["rev-parse", "HEAD"]);
     let error = repo.base(&[]).unwrap_err();
-    assert_eq!(error.to_string(), "there is no commit before the one that is checked out");
+    assert_eq!(error.to_string(), "HEAD has no parent commit");
     assert_eq!(chosen(&repo.base(std::slice::from_ref(&first))), (first.as_str(), &BaseChoice::KnownGood));
 
     repo.write("b.txt", "dirty\n");
@@ -121,7 +121,7 @@ fn unrelated_branches_have_no_base() {
     assert_eq!(repo.base(&[]).unwrap_err(), GitError::NoCommits);
     repo.write("x", "x");
     let own = repo.commit("apart");
-    assert_eq!(repo.base(&[]).unwrap_err().to_string(), "what is checked out has no commit in common with main");
+    assert_eq!(repo.base(&[]).unwrap_err().to_string(), "HEAD has no commit in common with main");
     assert_eq!(chosen(&repo.base(std::slice::from_ref(&own))), (own.as_str(), &BaseChoice::KnownGood));
 }
 
@@ -138,13 +138,13 @@ fn a_shallow_clone_reports_missing_commits() {
 
     let copy = clone(&repo, &["--depth=1"]);
     let message = |result: Result<_, GitError>| result.map(|_: unflake_model::Base| ()).unwrap_err().to_string();
-    assert!(message(copy.base(&[])).starts_with("the commit before the one that is checked out is not in this clone"));
-    assert!(message(copy.find().base(Some(&first), &[])).contains("not a commit of this clone, which is shallow"));
-    assert!(message(copy.base(&[first])).contains("is not in this clone, which is shallow"));
+    assert!(message(copy.base(&[])).starts_with("the parent of HEAD is not in this shallow clone"));
+    assert!(message(copy.find().base(Some(&first), &[])).contains("not a commit of this shallow clone"));
+    assert!(message(copy.base(&[first])).contains("is not in this shallow clone"));
 
     let copy = clone(&repo, &["--depth=1", "--no-single-branch"]);
     copy.git(&["switch", "--quiet", "feature"]);
-    assert!(message(copy.base(&[])).starts_with("the merge base with origin/main is not in this clone"));
+    assert!(message(copy.base(&[])).starts_with("the merge base with origin/main is not in this shallow clone"));
 }
 
 #[test]

@@ -26,10 +26,14 @@ pub struct FactorDeclaration {
     pub repeatable: bool,
     /// It changes how long things take, so it need not have its effect in every run.
     pub timing: bool,
+    /// It acts at lines: programs must be built so that they can be traced.
+    pub at_lines: bool,
     /// No other world may run at the same time.
     pub exclusive: bool,
     /// It decides what a process draws at random, so every run needs a process of its own.
     pub per_process: bool,
+    /// It forces a variable to a value at a line: its settings are those of `ForcedValue::setting`.
+    pub forces_values: bool,
     /// Factors of one family only make sense together: a command that sets one sets all of them.
     pub family: &'static str,
     /// The setting at the controlled baseline of an experiment.
@@ -56,8 +60,10 @@ impl FactorDeclaration {
         effect: FactorEffect::None,
         repeatable: false,
         timing: false,
+        at_lines: false,
         exclusive: false,
         per_process: false,
+        forces_values: false,
         family: "",
         baseline: |_| None,
         plan: |_| FactorPlan { settings: Vec::new(), missing: None },
@@ -118,6 +124,14 @@ pub struct ProcessSetup {
     pub clock: Option<ClockSetting>,
     /// Settings of the preloaded shim.
     pub shim: Vec<String>,
+    /// What processes draw at random follows from it.
+    pub random_seed: Option<u64>,
+    /// Every process has the same address layout, moved by this seed.
+    pub address_seed: Option<u64>,
+    /// Threads and tasks are delayed at chosen lines: language runtimes need support for that.
+    pub schedule: bool,
+    /// A variable is forced to a value: language runtimes need support for that.
+    pub forced_value: bool,
     pub cores: Option<u32>,
     /// Bytes of address space.
     pub memory: Option<u64>,

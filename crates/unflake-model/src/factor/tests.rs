@@ -1,3 +1,5 @@
+//! Tests of `factor`.
+
 use super::*;
 use crate::{Amount, FactorDeclaration, FactorScale, ScaleShape, declare_factors};
 

@@ -72,7 +72,11 @@ fn is_controlled(evidence: &Repeats) -> bool {
 }
 
 fn of_divergence(divergence: &Divergence) -> Option<Confidence> {
-    divergence.locations.first().map(|start| Confidence::of_p_value(start.chance))
+    divergence.locations.first().map(|start| match divergence.proof {
+        Some(_) => Confidence::Proven,
+        None if start.rejected => Confidence::Possible,
+        None => Confidence::of_p_value(start.chance),
+    })
 }
 
 #[cfg(test)]

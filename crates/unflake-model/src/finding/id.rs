@@ -7,18 +7,18 @@ impl Finding {
     /// Equal for findings of one test with the same technique, kind and place. Feedback refers to it, so it
     /// does not change when lines move or numbers differ.
     pub fn id(&self) -> Fingerprint {
-        fingerprint(&[self.test.as_str(), &self.says()])
+        fingerprint(&[self.test.as_str(), &self.key()])
     }
 
     /// Equal for findings with the same cause, in any test. A finding without a place has its own cause.
     pub fn cause(&self) -> Fingerprint {
         match self.place() {
             place if place.is_empty() => self.id(),
-            _ => fingerprint(&["", &self.says()]),
+            _ => fingerprint(&["", &self.key()]),
         }
     }
 
-    fn says(&self) -> String {
+    fn key(&self) -> String {
         format!("{}\n{}\n{}", self.technique(), self.kind(), self.place())
     }
 
@@ -112,6 +112,7 @@ mod tests {
             chance: 0.01,
             sentence: "x".into(),
             value: None,
+            rejected: false,
         };
         let divergence = Divergence {
             kind,
@@ -123,6 +124,7 @@ mod tests {
             timed_out: 0,
             points: Vec::new(),
             unknown: Vec::new(),
+            proof: None,
         };
         Finding {
             test: test.into(),

@@ -1,3 +1,5 @@
+//! Tests of `moment`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -91,8 +91,7 @@ impl LayerArchive {
             outputs[layer as usize] = self.layers.contains(&layer).then(|| facts.output(of_layer));
         }
         self.outputs.push(outputs);
-        let unreadable =
-            result.and_then(Result::err).map(|why| format!("the report of the agent cannot be used: {why}"));
+        let unreadable = result.and_then(Result::err).map(|why| format!("the agent's report is invalid: {why}"));
         let layers = self.layers.iter().filter(|layer| **layer != Layer::Verdict);
         let refused = unreadable.iter().flat_map(|why| layers.clone().map(|layer| (*layer, why.clone())));
         let few = "values at some functions were seen too few times in a test to infer invariants (at least 7 needed)";

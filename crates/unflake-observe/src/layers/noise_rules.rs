@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn each_can_be_switched_off_and_tells_what_it_did() {
+    fn each_can_be_switched_off_and_reports_its_effect() {
         let off =
             |names: &[&str]| Rules::without(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), &[]);
         assert_eq!(off(&["addresses"]).unwrap().text("at 0x7f3a5c01e0d0"), None);

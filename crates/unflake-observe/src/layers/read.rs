@@ -98,7 +98,7 @@ pub fn read(mut from: impl BufRead, mut each: impl FnMut(AgentObservation)) -> R
         if line.pop() != Some(b'\n') {
             return Ok(());
         }
-        let Ok(Json::Array(elements)) = serde_json::from_slice(&line) else { return Err(error("is no JSON array")) };
+        let Ok(Json::Array(elements)) = serde_json::from_slice(&line) else { return Err(error("is not a JSON array")) };
         let mut elements = LineElements(elements.into_iter());
         let kind = elements.text().ok_or(error("does not begin with a word"))?;
         match (number, &*kind, elements.0.as_slice().first()) {
@@ -299,7 +299,7 @@ mod tests {
     fn malformed_lines_are_errors() {
         let after = |line: &str| all(&format!("[\"format\", 1]\n[\"file\", 0, \"a\"]\n{line}\n")).unwrap_err();
         assert_eq!(all("[\"format\", 2]\n").unwrap_err(), "line 1 does not say that this is format 1");
-        assert_eq!(all("hello\n").unwrap_err(), "line 1 is no JSON array");
+        assert_eq!(all("hello\n").unwrap_err(), "line 1 is not a JSON array");
         assert_eq!(after("[\"lines\", 7, []]"), "line 3 names a file without number");
         assert_eq!(after("[\"lines\", 0, [[4, 1]]]"), "line 3 has lines of code that cannot be");
         assert_eq!(after("[\"lines\", 0, [[1, 90000000]]]"), "line 3 is one line of code too many");

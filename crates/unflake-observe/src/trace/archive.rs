@@ -17,7 +17,7 @@ use crate::trace::archive_values::{TracedValue, ValuesFile, reaches};
 use crate::trace::attempt::{Process, TracedAttempt};
 use crate::trace::lines::{Lines, Project};
 use crate::trace::nondeterminism_calls::CallTable;
-use crate::trace::thread::{Thread, TruncationReason};
+use crate::trace::thread::{RecordedThread, TruncationReason};
 use crate::trace::{Error, Places};
 
 /// Limits for one trace and for all traces. The first divergence matters most, so the first values
@@ -134,7 +134,7 @@ impl TraceArchive {
     /// The lines and values of a thread, and the error that ended reading early.
     fn add_thread(
         &mut self,
-        thread: &Thread,
+        thread: &RecordedThread,
         table: &LineNumbers,
         trace: &ArchivedTrace,
     ) -> Result<ThreadContent, Error> {
@@ -168,7 +168,7 @@ impl TraceArchive {
             while let Some(value) = reader.next.take_if(|value| value.at <= events) {
                 if let Some(line) = table.get(value.place) {
                     if values.len() == free {
-                        reader.gaps.push("not all values were kept: there are too many of them".to_owned());
+                        reader.gaps.push("too many values: some were not kept".to_owned());
                         break;
                     }
                     let (name, text) = (self.texts.number(value.name), self.texts.number(value.text));
@@ -318,19 +318,18 @@ impl ValueReader {
     }
 }
 
-fn thread_trace(process: &Process, thread: &Thread, events: u64, first: u64) -> ThreadTrace {
+fn thread_trace(process: &Process, thread: &RecordedThread, events: u64, first: u64) -> ThreadTrace {
     let head = &thread.head;
     let truncated = head.truncated.as_ref().map(|truncated| match truncated.why {
         TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
         TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
         TruncationReason::NoRoom(error) => io::Error::from_raw_os_error(error as i32).to_string(),
-        TruncationReason::Taken => "another tracer took over there".to_owned(),
+        TruncationReason::Taken => "another tracer took over".to_owned(),
     });
     // If the whole process dies, the end of each thread is meaningful; if only one thread is left
     // running, it is not.
     let left_behind = !head.ended && process.threads.iter().any(|other| other.head.ended);
-    let truncated =
-        truncated.or_else(|| left_behind.then(|| "it was still running when the rest had ended".to_owned()));
+    let truncated = truncated.or_else(|| left_behind.then(|| "it was still running at the end".to_owned()));
     let name = if head.name.is_empty() { thread.key.clone() } else { head.name.clone() };
     ThreadTrace { key: thread.key.clone(), name, events, began: head.started.saturating_sub(first), truncated }
 }

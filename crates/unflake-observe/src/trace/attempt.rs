@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::trace::Error;
 use crate::trace::files::{read_bounded, unescape};
 use crate::trace::places::Places;
-use crate::trace::thread::Thread;
+use crate::trace::thread::RecordedThread;
 
 const FIRST_LINE: &str = "unflake-trace 1";
 const MAX_DESCRIPTION: u64 = 4 << 20;
@@ -33,7 +33,7 @@ pub struct Process {
     pub key: String,
     pub pid: u32,
     pub executable: PathBuf,
-    pub threads: Vec<Thread>,
+    pub threads: Vec<RecordedThread>,
     /// Why threads of it have no file.
     pub lost: Vec<String>,
     pub(crate) directory: PathBuf,
@@ -124,7 +124,7 @@ impl TracedAttempt {
                     break;
                 }
                 threads += 1;
-                match Thread::open(path) {
+                match RecordedThread::open(path) {
                     Ok(thread) => process.threads.push(thread),
                     Err(error) => process.lost.push(error.to_string()),
                 }
@@ -136,7 +136,7 @@ impl TracedAttempt {
     }
 
     /// All threads of all processes, each with its process.
-    pub fn threads(&self) -> impl Iterator<Item = (&Process, &Thread)> {
+    pub fn threads(&self) -> impl Iterator<Item = (&Process, &RecordedThread)> {
         self.processes.iter().flat_map(|process| process.threads.iter().map(move |thread| (process, thread)))
     }
 
@@ -287,7 +287,7 @@ fn lost(text: &str) -> String {
             let error = std::io::Error::from_raw_os_error(error.parse().unwrap_or_default());
             format!("threads were not kept: {error}")
         }
-        ("too-many-modules", _) => "libraries were left out: too many are loaded".to_owned(),
+        ("too-many-modules", _) => "too many loaded libraries: some were skipped".to_owned(),
         _ => format!("something was not kept: {text}"),
     }
 }

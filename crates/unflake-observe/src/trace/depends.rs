@@ -82,7 +82,7 @@ impl Depends {
             Accesses::Yes => {}
             Accesses::No => self.gaps.push("which files were opened was not recorded".to_owned()),
             Accesses::Without(name) => self.gaps.push(format!(
-                "files may have been opened unseen: `{name}` is replaced in {}",
+                "files may have been opened unobserved: `{name}` is replaced in {}",
                 process.executable.display()
             )),
         }
@@ -107,14 +107,13 @@ impl Depends {
                 b"wrote" => self.written.extend(filter.recorded_as(accessed)),
                 b"loaded" if filter.may_be_untraced(accessed) => {
                     self.read.extend(filter.recorded_as(accessed));
-                    self.gaps
-                        .push(format!("loaded {shown}, which was not built for tracing: what it did is not known"));
+                    self.gaps.push(format!("loaded {shown}, which was not built for tracing: its effects are unknown"));
                 }
                 b"loaded" => {}
                 b"walked" => {
                     let walked = filter.recorded_as(accessed);
                     if !walked.is_empty() {
-                        self.gaps.push(format!("walked through {shown}: what was met there is not known"));
+                        self.gaps.push(format!("walked through {shown}: the files found there are unknown"));
                     }
                     self.listed.extend(walked);
                 }
@@ -122,9 +121,9 @@ impl Depends {
                     self.programs.insert(filter.program(accessed));
                     if kind == b"alone" {
                         self.gaps
-                            .push(format!("started {shown} with an environment of its own: what it did is not known"));
+                            .push(format!("started {shown} with an environment of its own: its effects are unknown"));
                     } else if !filter.is_traced(accessed) {
-                        self.gaps.push(format!("started {shown}: what it did is not known"));
+                        self.gaps.push(format!("started {shown}: its effects are unknown"));
                     }
                 }
                 b"lost" => self.gaps.push(lost(&rest)),
@@ -136,12 +135,12 @@ impl Depends {
 
 pub(crate) fn lost(why: &[u8]) -> String {
     let why = match why {
-        b"limit" => "there are more than are kept of one process",
+        b"limit" => "too many in one process",
         b"too-long" => "a path was too long",
-        b"no-room" => "they could not be written down",
-        other => return format!("files were left out: {}", String::from_utf8_lossy(other)),
+        b"no-room" => "they could not be written",
+        other => return format!("some files are missing: {}", String::from_utf8_lossy(other)),
     };
-    format!("files were left out: {why}")
+    format!("some files are missing: {why}")
 }
 
 fn real(path: &Path) -> PathBuf {

@@ -60,7 +60,7 @@ fn gaps(process: &Process) -> Vec<String> {
                 TruncationReason::ThreadLimit => "the limit of a thread was reached".to_owned(),
                 TruncationReason::AttemptLimit => "the limit of the whole attempt was reached".to_owned(),
                 TruncationReason::NoRoom(error) => std::io::Error::from_raw_os_error(error as i32).to_string(),
-                TruncationReason::Taken => "another tracer took over there".to_owned(),
+                TruncationReason::Taken => "another tracer took over".to_owned(),
             };
             gaps.push(format!("{}: truncated, {} events are missing: {why}", thread.key, truncated.dropped));
         }

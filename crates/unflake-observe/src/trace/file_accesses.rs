@@ -36,7 +36,9 @@ impl FileAccesses {
         for process in &attempt.processes {
             if let Accesses::Without(name) = &process.accesses {
                 let program = process.executable.display();
-                accesses.gaps.insert(format!("files may have been opened unseen: `{name}` is replaced in {program}"));
+                accesses
+                    .gaps
+                    .insert(format!("files may have been opened unobserved: `{name}` is replaced in {program}"));
             }
             match read_bounded(&process.directory.join("files"), MAX_FILES) {
                 Ok(text) => text.split(|byte| *byte == b'\n').for_each(|line| accesses.add(line, &traced)),
@@ -57,11 +59,11 @@ impl FileAccesses {
             b"missed" => drop(self.missed.insert(path)),
             b"listed" => drop(self.listed.insert(path)),
             b"wrote" => drop(self.written.insert(path)),
-            b"walked" => drop(self.gaps.insert(format!("walked through {shown}: what was met there is not known"))),
+            b"walked" => drop(self.gaps.insert(format!("walked through {shown}: the files found there are unknown"))),
             b"started" | b"alone" => {
                 let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
                 if line[..tab] == *b"alone" || !traced.contains(path.as_path()) && !traced.contains(real.as_path()) {
-                    self.gaps.insert(format!("started {shown}: what it did is not known"));
+                    self.gaps.insert(format!("started {shown}: its effects are unknown"));
                 }
                 self.programs.insert(path);
             }
@@ -88,8 +90,8 @@ mod tests {
         assert_eq!(accesses.programs, paths(&["/bin/known", "/nowhere/other"]));
         let gaps: Vec<&str> = accesses.gaps.iter().map(|gap| gap.split(':').next().unwrap_or(gap)).collect();
         let expected = [
-            "files were left out",
             "not understood",
+            "some files are missing",
             "started /bin/known",
             "started /nowhere/other",
             "walked through /p/e",

@@ -8,7 +8,7 @@ use crate::trace::Error;
 use crate::trace::depends::ToolHome;
 use crate::trace::nondeterminism_calls::CallTable;
 use crate::trace::places::{CallPath, Frame, Places};
-use crate::trace::thread::{PlaceIds, Thread};
+use crate::trace::thread::{PlaceIds, RecordedThread};
 
 /// Defines the project's own code: files below a root, without some excluded directories.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ impl Lines {
 
     /// The lines that a thread executed, as a person would read them: a line with several places
     /// occurs once for each visit.
-    pub fn of(&self, thread: &Thread) -> Result<LinesOf<'_>, Error> {
+    pub fn of(&self, thread: &RecordedThread) -> Result<LinesOf<'_>, Error> {
         Ok(LinesOf { lines: self, ids: thread.places()?, last: None })
     }
 }

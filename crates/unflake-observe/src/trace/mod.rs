@@ -85,7 +85,7 @@ pub use nondeterminism_calls::CallTable;
 pub use places::{CallPath, Frame, Places};
 pub use runtime::{Limits, TraceRuntime};
 pub use symbols::Symboliser;
-pub use thread::{PlaceIds, Thread, ThreadHeader, Truncated, TruncationReason, write_thread};
+pub use thread::{PlaceIds, RecordedThread, ThreadHeader, Truncated, TruncationReason, write_thread};
 
 /// The environment variables of the runtime.
 pub mod variables {

@@ -178,7 +178,7 @@ impl CachedBinary {
                 Err(error) => binary.closed = Some(error.to_string()),
             },
             Ok(_) => {
-                binary.closed = Some(format!("{}: changed since the run, so its lines are not known", path.display()));
+                binary.closed = Some(format!("{}: changed since the run, so its lines are unknown", path.display()));
             }
             Err(error) => binary.closed = Some(format!("{}: {error}", path.display())),
         }
@@ -307,7 +307,7 @@ fn used(process: &Process) -> (BTreeSet<u32>, Vec<String>) {
             used.extend(ids);
         }
         if used.len() > MOST {
-            problems.push(format!("more than {MOST} places: the rest was left out"));
+            problems.push(format!("more than {MOST} places: the rest is missing"));
             break;
         }
     }

@@ -51,19 +51,19 @@ pub enum TruncationReason {
 
 /// One thread of an attempt.
 #[derive(Debug, Clone)]
-pub struct Thread {
+pub struct RecordedThread {
     /// Identifies the thread across runs of the same program: its process and the way to it.
     pub key: String,
     pub head: ThreadHeader,
     path: PathBuf,
 }
 
-impl Thread {
-    pub(crate) fn open(path: PathBuf) -> Result<Thread, Error> {
+impl RecordedThread {
+    pub(crate) fn open(path: PathBuf) -> Result<RecordedThread, Error> {
         let mut head = [0; HEAD];
         File::open(&path).and_then(|mut file| file.read_exact(&mut head)).map_err(Error::at(&path))?;
         let head = parse(&head).map_err(|reason| Error::new(format!("{}: {reason}", path.display())))?;
-        Ok(Thread { key: String::new(), head, path })
+        Ok(RecordedThread { key: String::new(), head, path })
     }
 
     /// The place ids of the thread, in order. Reads the file lazily.

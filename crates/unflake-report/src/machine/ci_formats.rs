@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use unflake_model::{Attempt, Detail, Finding, Fingerprint, TestId};
 
-use crate::attempts_by_test::TestCases;
+use crate::attempts_by_test::AttemptsByTest;
 use crate::terminal::quarantine;
 use crate::text::format;
 use crate::text::markdown::{self, code, inline};
@@ -56,7 +56,7 @@ impl CiFinding<'_> {
 
 /// The findings to show, real failures first.
 fn findings<'a>(run: &RunReport<'a>) -> Vec<CiFinding<'a>> {
-    let cases = TestCases::of(run);
+    let cases = AttemptsByTest::of(run);
     let entry = |finding: &'a Finding| {
         let importance = match &finding.detail {
             _ if quarantine::is_excused(run.quarantine, &finding.test) => Importance::Quarantined,

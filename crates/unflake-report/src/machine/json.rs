@@ -7,14 +7,13 @@ use serde_json::json;
 use serde_json::ser::Formatter;
 use unflake_model::{
     Attempt, Confidence, Detail, Feedback, Finding, Fingerprint, Measurement, Problem, QuarantineResult, Searched,
-    Test, TestId, Totals,
+    Test, TestId, Totals, World, WorldId,
 };
 
-use crate::attempts_by_test::TestCases;
 use crate::causes::causes;
 use crate::next_step::{NextStep, next_of_verdict};
 use crate::text::sanitize;
-use crate::{Exit, RunReport};
+use crate::{ExitMeaning, RunReport};
 
 /// Incremented when a field changes its meaning or is removed, not for new fields.
 const SCHEMA: u32 = 2;
@@ -28,7 +27,7 @@ struct JsonDocument<'a> {
     runner: Option<&'a str>,
     language: Option<&'a str>,
     seed: Option<u64>,
-    exit: Exit<'a>,
+    exit: ExitMeaning<'a>,
     totals: &'a Totals,
     deselected: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +42,18 @@ struct JsonDocument<'a> {
     #[serde(skip_serializing_if = "<[QuarantineResult]>::is_empty")]
     quarantine: &'a [QuarantineResult],
     tests: &'a [Test],
+    worlds: Vec<JsonWorld<'a>>,
     attempts: &'a [Attempt],
+}
+
+/// A world with what follows from it.
+#[derive(Serialize)]
+struct JsonWorld<'a> {
+    id: WorldId,
+    #[serde(flatten)]
+    world: &'a World,
+    /// Of `unflake under`.
+    options: Vec<String>,
 }
 
 /// A finding with what follows from it.
@@ -64,8 +74,8 @@ struct JsonFinding<'a> {
 }
 
 impl<'a> JsonFinding<'a> {
-    fn new(run: &'a RunReport<'a>, cases: &TestCases, finding: &'a Finding, cause: Fingerprint) -> Self {
-        let next = match next_of_verdict(run, cases, finding) {
+    fn new(run: &'a RunReport<'a>, finding: &'a Finding, cause: Fingerprint) -> Self {
+        let next = match next_of_verdict(run, finding) {
             Some(NextStep::Command(next)) => Some(next.command),
             Some(NextStep::Diagnosed(_)) | None => None,
         };
@@ -90,7 +100,6 @@ fn evidence(finding: &Finding) -> Option<serde_json::Value> {
 
 /// Writes the run as one JSON document. `command` is the unflake command, such as `run`.
 pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<()> {
-    let cases = TestCases::of(run);
     let findings = run.findings.iter().zip(causes(run.findings));
     let document = JsonDocument {
         schema: SCHEMA,
@@ -104,13 +113,14 @@ pub fn json(run: &RunReport, command: &str, out: &mut dyn Write) -> io::Result<(
         deselected: run.deselected,
         searched: run.searched,
         measured: run.measured,
-        findings: findings.map(|(finding, cause)| JsonFinding::new(run, &cases, finding, cause)).collect(),
+        findings: findings.map(|(finding, cause)| JsonFinding::new(run, finding, cause)).collect(),
         problems: run.problems,
         notes: run.notes,
         left: run.left,
         left_why: run.left_why,
         quarantine: run.quarantine,
         tests: run.tests,
+        worlds: run.worlds.iter().map(|world| JsonWorld { id: world.id(), world, options: world.options() }).collect(),
         attempts: run.attempts,
     };
     let mut out = BufWriter::new(out);

@@ -22,7 +22,7 @@ use std::io::{self, BufWriter, Write};
 use unflake_model::{Attempt, Outcome, QuarantineStanding};
 
 use crate::RunReport;
-use crate::attempts_by_test::{TestCase, TestCases};
+use crate::attempts_by_test::{AttemptsByTest, TestAttempts};
 use crate::machine::xml::XmlWriter;
 use crate::terminal::quarantine;
 use crate::text::format::problem_text;
@@ -30,7 +30,7 @@ use crate::text::format::problem_text;
 /// Writes the run as JUnit XML.
 pub fn junit(run: &RunReport, out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
-    let cases = TestCases::of(run);
+    let cases = AttemptsByTest::of(run);
     let statuses: Vec<JunitStatus> = cases.list.iter().map(|case| JunitStatus::of(case, run)).collect();
     let tests = JunitCounts::of(&cases, &statuses);
     let problems = JunitCounts { tests: run.problems.len(), errors: run.problems.len(), ..JunitCounts::default() };
@@ -75,7 +75,7 @@ enum JunitStatus {
 }
 
 impl JunitStatus {
-    fn of(case: &TestCase, run: &RunReport) -> Self {
+    fn of(case: &TestAttempts, run: &RunReport) -> Self {
         if quarantine::is_excused(run.quarantine, case.id) {
             return Self::Quarantined;
         }
@@ -105,7 +105,7 @@ struct JunitCounts {
 }
 
 impl JunitCounts {
-    fn of(cases: &TestCases, statuses: &[JunitStatus]) -> Self {
+    fn of(cases: &AttemptsByTest, statuses: &[JunitStatus]) -> Self {
         let mut counts = Self { tests: statuses.len(), ..Self::default() };
         for (case, status) in cases.list.iter().zip(statuses) {
             counts.skipped +=
@@ -171,7 +171,7 @@ fn properties(xml: &mut XmlWriter, properties: &[(&str, Option<&dyn Display>)]) 
     xml.close()
 }
 
-fn test_case(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
+fn test_case(xml: &mut XmlWriter, case: &TestAttempts, status: JunitStatus, run: &RunReport) -> io::Result<()> {
     let (class, name) = class_and_name(case.id.as_str());
     // The attempt that counts: the pass where there is one, otherwise the first.
     let counts = case.attempts.iter().find(|attempt| attempt.outcome.is_pass()).or(case.attempts.first());
@@ -218,7 +218,7 @@ fn class_and_name(id: &str) -> (&str, &str) {
     }
 }
 
-fn result(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
+fn result(xml: &mut XmlWriter, case: &TestAttempts, status: JunitStatus, run: &RunReport) -> io::Result<()> {
     let Some(first) = case.failures().next() else { return skipped(xml, case, status, run) };
     if let Some(one) =
         run.quarantine.iter().find(|one| status == JunitStatus::Quarantined && one.entry.test == *case.id)
@@ -239,7 +239,7 @@ fn result(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunRe
     output(xml, first)
 }
 
-fn skipped(xml: &mut XmlWriter, case: &TestCase, status: JunitStatus, run: &RunReport) -> io::Result<()> {
+fn skipped(xml: &mut XmlWriter, case: &TestAttempts, status: JunitStatus, run: &RunReport) -> io::Result<()> {
     match (status, case.attempts.last()) {
         (JunitStatus::NotRun, _) => {
             if let Some(one) = run

@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use unflake_model::{Detail, Finding, Fingerprint, SourceLine, WriteSite};
 
-use crate::attempts_by_test::TestCases;
+use crate::attempts_by_test::AttemptsByTest;
 use crate::causes::causes;
 use crate::divergence_text;
 use crate::text::format;
@@ -25,7 +25,7 @@ struct ResultPlace {
 
 /// Writes the findings that have a line in the project. `version` is that of unflake.
 pub fn sarif(run: &RunReport, version: &str, out: &mut dyn Write) -> io::Result<()> {
-    let cases = TestCases::of(run);
+    let cases = AttemptsByTest::of(run);
     let mut rules: BTreeMap<String, Value> = BTreeMap::new();
     let mut results = Vec::new();
     for (finding, cause) in run.findings.iter().zip(causes(run.findings)) {
@@ -50,7 +50,7 @@ pub fn sarif(run: &RunReport, version: &str, out: &mut dyn Write) -> io::Result<
 }
 
 /// The lines of the root cause, or of a real failure, the most likely first.
-fn places(cases: &TestCases, finding: &Finding) -> Vec<ResultPlace> {
+fn places(cases: &AttemptsByTest, finding: &Finding) -> Vec<ResultPlace> {
     let places = match &finding.detail {
         Detail::Verdict(_) if finding.is_real() => {
             let failures = cases.get(&finding.test).into_iter().flat_map(|case| case.failures());

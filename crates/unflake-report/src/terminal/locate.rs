@@ -58,13 +58,8 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
         let undo = format!("unflake report feedback {} useful", format::short(&located.finding.id()));
         term.labelled(2, "undo", &undo, "shows the full report again")?;
     } else if !quiet {
-        let (point, others) = divergence_text::divergence_points(divergence);
-        let scope = ExcerptScope { divergence, start: divergence.locations.first(), point };
-        for excerpt in scope.excerpts(located.sources, LIMITS) {
-            show(term, divergence, &excerpt)?;
-        }
-        term.blank()?;
-        also(term, divergence, &others)?;
+        source(term, divergence, located.sources)?;
+        also(term, divergence, &divergence_text::divergence_points(divergence).1)?;
         unknown(term, divergence)?;
         if let Some(fix) = fix(located.finding) {
             term.labelled_prose(2, "fix", &fix)?;
@@ -77,8 +72,18 @@ pub fn locate(located: &LocateReport, style: &TerminalStyle, quiet: bool, out: &
     counts(term, located, divergence)
 }
 
+/// The source around the located line.
+pub(super) fn source(term: &mut TermWriter, divergence: &Divergence, sources: Sources) -> io::Result<()> {
+    let point = divergence_text::divergence_points(divergence).0;
+    let scope = ExcerptScope { divergence, start: divergence.locations.first(), point };
+    for excerpt in scope.excerpts(sources, LIMITS) {
+        show(term, divergence, &excerpt)?;
+    }
+    term.blank()
+}
+
 /// The located line, where the failure shows, and the kind of cause.
-fn headline(term: &mut TermWriter, finding: &Finding, divergence: &Divergence) -> io::Result<()> {
+pub(super) fn headline(term: &mut TermWriter, finding: &Finding, divergence: &Divergence) -> io::Result<()> {
     let first = match divergence.locations.first() {
         Some(start) => {
             let confidence = confidence(finding).unwrap_or_default();

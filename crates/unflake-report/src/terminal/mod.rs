@@ -18,4 +18,5 @@ pub(crate) mod score;
 pub(crate) mod status_line;
 pub(crate) mod summary;
 pub(crate) mod trace;
+pub(crate) mod why;
 pub(crate) mod writer;

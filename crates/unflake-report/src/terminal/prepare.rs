@@ -9,7 +9,7 @@ use crate::divergence_text;
 use crate::terminal::score::percent;
 use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
-use crate::{Exit, TerminalStyle, one_line};
+use crate::{ExitMeaning, TerminalStyle, one_line};
 
 /// Result for one flaky test.
 #[derive(Clone, Debug, Serialize)]
@@ -49,7 +49,7 @@ pub enum PreparedKind {
 pub struct PreparedBatch<'a> {
     pub schema: u32,
     pub command: &'static str,
-    pub exit: Exit<'a>,
+    pub exit: ExitMeaning<'a>,
     /// Hash of the files that the reports are about.
     pub tree: &'a str,
     /// Lowest score to prepare.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::mem::discriminant;
 
-use unflake_model::{Attempt, EnvironmentId, Event, Purpose, SessionId, TestId};
+use unflake_model::{Attempt, EnvironmentId, Event, Problem, ProblemKind, Purpose, SessionId, TestId};
 
 use crate::terminal::failure;
 use crate::terminal::status_line::{self, RunPhase};
@@ -143,6 +143,8 @@ impl Progress {
                 }
             }
             Event::TestsListed { tests, .. } => state.total = tests.len(),
+            // It ends the command with an error, which is printed alone.
+            Event::Problem(Problem { kind: ProblemKind::Refused, .. }) => {}
             Event::Problem(problem) => {
                 let what = format::problem_text(problem.kind);
                 match &problem.place {
@@ -158,7 +160,7 @@ impl Progress {
             | Event::DependenciesRecorded { .. }
             | Event::FilesLeft { .. }
             | Event::EarlierRuns { .. }
-            | Event::WorldEntered { .. }
+            | Event::WorldEntered(_)
             | Event::StateLeaked { .. }
             | Event::RestoreFailed { .. } => {}
             Event::AttemptStarted { session, purpose, environment, test, .. } => {

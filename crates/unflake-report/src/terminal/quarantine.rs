@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unflake_model::{Attempt, Day, QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined, TestId};
 
-use crate::attempts_by_test::TestCases;
+use crate::attempts_by_test::AttemptsByTest;
 use crate::terminal::failure;
 use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
@@ -69,7 +69,7 @@ pub fn recent_outcomes(attempts: &[Attempt]) -> String {
 }
 
 /// Excused failures of a run; listed after the failures that need action.
-pub(crate) fn excused(term: &mut TermWriter, results: &[QuarantineResult], cases: &TestCases) -> io::Result<()> {
+pub(crate) fn excused(term: &mut TermWriter, results: &[QuarantineResult], cases: &AttemptsByTest) -> io::Result<()> {
     for one in results.iter().filter(|one| one.standing == QuarantineStanding::Excused) {
         term.blank()?;
         term.head(Tone::Odd, "EXCUSED", &one_line(one.entry.test.as_str()))?;

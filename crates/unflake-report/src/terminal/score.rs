@@ -8,7 +8,7 @@ use unflake_model::Timestamp;
 
 use crate::terminal::writer::{TermWriter, Tone};
 use crate::text::format;
-use crate::{Exit, TerminalStyle, one_line};
+use crate::{ExitMeaning, TerminalStyle, one_line};
 
 /// Scores, most likely to fail first.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Scores {
     pub excluded_runs: usize,
     pub since: Option<Timestamp>,
     pub rows: Vec<ScoreRow>,
-    pub exit: Exit<'static>,
+    pub exit: ExitMeaning<'static>,
 }
 
 /// The score of one test.

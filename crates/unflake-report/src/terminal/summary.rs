@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unflake_model::{Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind, QuarantineStanding, Shows};
 
-use crate::attempts_by_test::{TestCase, TestCases};
+use crate::attempts_by_test::{AttemptsByTest, TestAttempts};
 use crate::next_step::{NextStep, diagnosis_rank, is_diagnosis, next_of_verdict};
 use crate::terminal::failure;
 use crate::terminal::filter;
@@ -23,7 +23,7 @@ const NAMED: usize = 10;
 
 /// Writes the summary of a run. `quiet` leaves out what needs no action.
 pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
-    let cases = TestCases::of(run);
+    let cases = AttemptsByTest::of(run);
     let counts_here = |one: &&Finding| !quarantine::is_excused(run.quarantine, &one.test);
     let of = |wanted: fn(&Finding) -> bool| {
         run.findings.iter().filter(|one| wanted(one)).filter(counts_here).collect::<Vec<_>>()
@@ -39,7 +39,7 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         // New kinds of failure come before unknown ones.
         (filter::most_urgent_kind(run, &finding.test), change)
     });
-    let without_verdict: Vec<&TestCase> =
+    let without_verdict: Vec<&TestAttempts> =
         cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
 
     let undecided = of(Finding::is_undecided);
@@ -53,7 +53,7 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
     failures_that_count(term, run, &cases, &[real, undecided].concat())?;
     failures_without_verdict(term, run, &without_verdict)?;
     if !quiet || run.flaky_gates {
-        flaky_tests(term, run, &cases, &flaky)?;
+        flaky_tests(term, run, &flaky)?;
     }
     filter::show_excused(term, run)?;
     if !quiet {
@@ -90,7 +90,7 @@ pub(crate) fn end(term: &mut TermWriter, run: &RunReport, quiet: bool) -> io::Re
     }
 }
 
-fn interrupted(term: &mut TermWriter, run: &RunReport, cases: &TestCases) -> io::Result<()> {
+fn interrupted(term: &mut TermWriter, run: &RunReport, cases: &AttemptsByTest) -> io::Result<()> {
     if !run.totals.interrupted {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn interrupted(term: &mut TermWriter, run: &RunReport, cases: &TestCases) -> io:
 }
 
 /// The number of tests, and how many are of each kind of interest.
-fn counts(run: &RunReport, cases: &TestCases, [real, without_verdict, flaky]: [usize; 3]) -> Vec<String> {
+fn counts(run: &RunReport, cases: &AttemptsByTest, [real, without_verdict, flaky]: [usize; 3]) -> Vec<String> {
     let all = cases.list.len();
     let mut counts = vec![if cases.ran() == 0 { nothing_ran(run).to_owned() } else { format::count(all, "test") }];
     let mut push = |number: usize, text: String| counts.extend((number > 0).then_some(text));
@@ -185,7 +185,7 @@ pub(crate) fn problems(term: &mut TermWriter, problems: &[Problem]) -> io::Resul
 fn failures_that_count(
     term: &mut TermWriter,
     run: &RunReport,
-    cases: &TestCases,
+    cases: &AttemptsByTest,
     failures: &[&Finding],
 ) -> io::Result<()> {
     let label = |finding: &Finding| if finding.is_real() { "REAL" } else { "UNDECIDED" };
@@ -220,7 +220,7 @@ fn failures_that_count(
 }
 
 /// How a failure relates to the change. Where nothing could be compared, the summary says so once.
-fn change<'a>(cases: &TestCases<'a>, finding: &Finding) -> Option<(IntersectKind, &'a str)> {
+fn change<'a>(cases: &AttemptsByTest<'a>, finding: &Finding) -> Option<(IntersectKind, &'a str)> {
     let intersect = cases.get(&finding.test)?.intersect?;
     match &intersect.detail {
         Detail::Intersect(detail) if detail.base.is_some() => Some((detail.kind, &intersect.sentence)),
@@ -229,7 +229,11 @@ fn change<'a>(cases: &TestCases<'a>, finding: &Finding) -> Option<(IntersectKind
 }
 
 /// Failed tests without a verdict, usually because the run was stopped.
-fn failures_without_verdict(term: &mut TermWriter, run: &RunReport, without_verdict: &[&TestCase]) -> io::Result<()> {
+fn failures_without_verdict(
+    term: &mut TermWriter,
+    run: &RunReport,
+    without_verdict: &[&TestAttempts],
+) -> io::Result<()> {
     let why = if run.totals.interrupted { "interrupted before its retries" } else { "it was not retried" };
     for (at, case) in without_verdict.iter().enumerate() {
         if at <= IN_FULL {
@@ -245,7 +249,7 @@ fn failures_without_verdict(term: &mut TermWriter, run: &RunReport, without_verd
     Ok(())
 }
 
-fn flaky_tests(term: &mut TermWriter, run: &RunReport, cases: &TestCases, flaky: &[&Finding]) -> io::Result<()> {
+fn flaky_tests(term: &mut TermWriter, run: &RunReport, flaky: &[&Finding]) -> io::Result<()> {
     if !flaky.is_empty() {
         term.blank()?;
     }
@@ -260,7 +264,7 @@ fn flaky_tests(term: &mut TermWriter, run: &RunReport, cases: &TestCases, flaky:
         term.prose(indent, Tone::Usual, &one_line(&finding.sentence))?;
         known_cause(term, run, finding)?;
         reproduce(term, indent, finding)?;
-        if let Some(NextStep::Command(next)) = next_of_verdict(run, cases, finding) {
+        if let Some(NextStep::Command(next)) = next_of_verdict(run, finding) {
             term.labelled(indent, "next", &one_line(&next.command), next.purpose)?;
         }
     }
@@ -279,9 +283,15 @@ fn known_cause(term: &mut TermWriter, run: &RunReport, finding: &Finding) -> io:
 
 /// The commands that reproduce a finding, with what each shows.
 pub(crate) fn reproduce(term: &mut TermWriter, indent: usize, finding: &Finding) -> io::Result<()> {
+    commands(term, indent, "reproduce", finding)
+}
+
+/// The same under another label.
+pub(crate) fn commands(term: &mut TermWriter, indent: usize, label: &'static str, finding: &Finding) -> io::Result<()> {
     for (at, one) in finding.reproduce.iter().enumerate() {
-        let label = if at == 0 { "reproduce" } else { "" };
+        let label = if at == 0 { label } else { "" };
         let remark = match one.shows {
+            Shows::AlwaysFails => "fails every time",
             Shows::Fails if finding.reproduce.len() == 1 => "",
             Shows::Fails => "fails",
             Shows::Passes => "passes",

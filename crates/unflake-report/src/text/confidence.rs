@@ -8,6 +8,7 @@ use crate::text::format;
 pub(crate) fn confidence(finding: &Finding) -> Option<String> {
     let word = finding.confidence()?.word();
     Some(match &finding.detail {
+        Detail::Divergence(divergence) if divergence.proof.is_some() => word.to_owned(),
         Detail::Divergence(divergence) => {
             let start = divergence.locations.first()?;
             format!("{word}, {}, {}", p_value(start.chance), format::count(divergence.runs as usize, "run"))

@@ -76,6 +76,7 @@ pub(crate) fn problem_text(kind: ProblemKind) -> &'static str {
     match kind {
         ProblemKind::Collection => "could not be loaded, so none of its tests ran",
         ProblemKind::Usage => "the runner did not accept its command line or its configuration",
+        ProblemKind::Refused => "unflake does not support this command",
         ProblemKind::Start => "the tests could not be listed",
         ProblemKind::Internal => "internal error of the runner or of unflake's agent in it",
         ProblemKind::Protocol => "unflake lost results of tests",

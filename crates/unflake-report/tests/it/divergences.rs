@@ -112,6 +112,7 @@ pub(crate) fn drawn() -> DivergenceSample {
             failing: strings(["0.93 – 0.99"]),
             passing: strings(["0.01 – 0.92"]),
         }),
+        rejected: false,
     };
     let parts = Location {
         line: line(file, 20, "Backoff.delay"),
@@ -121,6 +122,7 @@ pub(crate) fn drawn() -> DivergenceSample {
         chance: 3.4e-8,
         sentence: "line 21 follows in all 11 failing runs, never in 39 passing ones".into(),
         value: None,
+        rejected: false,
     };
     let divergence = Divergence {
         kind: Cause::Randomness,
@@ -140,6 +142,7 @@ pub(crate) fn drawn() -> DivergenceSample {
             ..point(11, 1284, delay(&[17, 18, 19, 20]), delay(&[21]), delay(&[22]))
         }],
         unknown: Vec::new(),
+        proof: None,
     };
     DivergenceSample::new("tests/test_mail.py::test_retry", "pytest tests/test_mail.py::test_retry", divergence)
         .with(
@@ -165,6 +168,7 @@ pub(crate) fn two_points() -> DivergenceSample {
         chance,
         sentence: sentence.into(),
         value: None,
+        rejected: false,
     };
     let locations = vec![
         location(
@@ -198,6 +202,7 @@ pub(crate) fn two_points() -> DivergenceSample {
         timed_out: 0,
         points: vec![first, second],
         unknown: strings(["2 of 50 traces are truncated after 10,000,000 lines", "what native code did was not seen"]),
+        proof: None,
     };
     DivergenceSample::new("tests/test_queue.py::test_take", "pytest tests/test_queue.py::test_take", divergence)
         .with(
@@ -223,6 +228,7 @@ pub(crate) fn another_order() -> DivergenceSample {
             chance: 0.00002,
             sentence: "the second thread comes by before the first has stored in all 4 failing runs".into(),
             value: None,
+            rejected: false,
         }],
         shows: None,
         runs: 30,
@@ -230,6 +236,7 @@ pub(crate) fn another_order() -> DivergenceSample {
         timed_out: 0,
         points: Vec::new(),
         unknown: Vec::new(),
+        proof: None,
     };
     DivergenceSample::new("count::adds_up", "cargo test -- --exact count::adds_up", divergence)
 }
@@ -269,6 +276,7 @@ pub(crate) fn unknown() -> DivergenceSample {
         timed_out: 0,
         points: Vec::new(),
         unknown: strings(["all runs go through the same 212 lines with the same values"]),
+        proof: None,
     };
     let mut case = DivergenceSample::new("tests/test_api.py::test_ping", "", divergence);
     case.reproduce = None;
@@ -292,6 +300,7 @@ pub(crate) fn hostile() -> DivergenceSample {
             failing: vec![evil.into(), "x".repeat(10_000)],
             passing: vec!["\u{202e}1".into(), "\n::set-env::".into(), "</td>".into(), "--><!--".into()],
         }),
+        rejected: false,
     };
     let mut point = point(2, u64::MAX, vec![at(1), at(u32::MAX)], vec![at(3); 100], vec![at(2), at(5), at(5)]);
     point.strand = evil.into();
@@ -308,6 +317,7 @@ pub(crate) fn hostile() -> DivergenceSample {
         timed_out: 7,
         points: vec![point.clone(), point],
         unknown: vec![evil.into(); 40],
+        proof: None,
     };
     let long = "z".repeat(10_000);
     DivergenceSample::new(evil, evil, divergence).with(
@@ -343,6 +353,7 @@ fn any_location() -> impl Strategy<Value = Location> {
             chance,
             sentence,
             value,
+            rejected: false,
         },
     )
 }
@@ -369,7 +380,8 @@ pub(crate) fn any_divergence() -> impl Strategy<Value = DivergenceSample> {
     (finding, rest).prop_map(
         |((test, because, kind, locations, shows), ([runs, failed, timed_out], points, unknown, source))| {
             let kind = Cause::ALL[kind];
-            let divergence = Divergence { kind, because, locations, shows, runs, failed, timed_out, points, unknown };
+            let divergence =
+                Divergence { kind, because, locations, shows, runs, failed, timed_out, points, unknown, proof: None };
             DivergenceSample::new(&test, &test, divergence).with("file", 1, &source.join("\n"))
         },
     )

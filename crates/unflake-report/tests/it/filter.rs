@@ -1,3 +1,5 @@
+//! Reports of filtered assertions.
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{Assertion, AssertionKey, Detail, FilterKind, Filtered, Finding, Outcome, Replay, TestId};
@@ -34,7 +36,7 @@ fn filtered(test: &str, kind: FilterKind, expression: &str, sentence: &str) -> F
     }
 }
 
-fn let_go() -> Sample {
+fn excused() -> Sample {
     let sentence = "`cart.width == 358` failed and did not count: cart.width = 348; it varies without a change (score 1.03 in 10 runs)";
     Sample::new(0, "everything else passed; one failure was excused")
         .with(TOTAL, [attempt(TOTAL, Outcome::Passed)])
@@ -44,9 +46,9 @@ fn let_go() -> Sample {
 
 #[test]
 fn excused_failures_are_always_shown() {
-    assert_snapshot!(let_go().summary(&WIDE, false));
-    assert!(let_go().summary(&WIDE, true).contains("cart.width = 348"), "quiet or not");
-    let junit = written(|out| unflake_report::junit(&let_go().run(), out));
+    assert_snapshot!(excused().summary(&WIDE, false));
+    assert!(excused().summary(&WIDE, true).contains("cart.width = 348"), "quiet or not");
+    let junit = written(|out| unflake_report::junit(&excused().run(), out));
     assert!(junit.contains("name=\"unflake.filter\"") && junit.contains("<system-out>"), "{junit}");
 }
 

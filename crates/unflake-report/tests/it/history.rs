@@ -1,3 +1,5 @@
+//! The history of one test on a terminal.
+
 use insta::assert_snapshot;
 use unflake_model::{Death, Isolation, Outcome, Purpose, TestId, Timestamp};
 use unflake_report::{HistoryRow, TerminalStyle, TimeZone, attempts_table};

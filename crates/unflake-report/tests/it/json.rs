@@ -1,3 +1,5 @@
+//! The JSON report.
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The JUnit XML report.
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use quick_xml::events::{BytesStart, Event};

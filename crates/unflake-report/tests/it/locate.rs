@@ -1,3 +1,5 @@
+//! Divergence points on a terminal.
+
 use insta::assert_snapshot;
 
 use crate::divergences::*;

@@ -19,3 +19,4 @@ mod sarif;
 mod summary;
 mod texts;
 mod trace;
+mod why;

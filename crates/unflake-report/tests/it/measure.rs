@@ -1,3 +1,5 @@
+//! Varying layers on a terminal.
+
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{

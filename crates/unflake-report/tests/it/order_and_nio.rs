@@ -11,7 +11,7 @@ use crate::samples::{ASCII, NARROW, Sample, WIDE, written};
 
 const POLLUTER: &str = "tests/test_warm.py::test_warmup";
 
-fn victim(test: &str) -> Finding {
+pub(crate) fn victim(test: &str) -> Finding {
     let detail = OrderDependence {
         kind: OrderKind::Victim,
         culprits: vec![vec![POLLUTER.into()]],
@@ -37,16 +37,15 @@ fn victim(test: &str) -> Finding {
     }
 }
 
-fn leak(test: &str) -> Finding {
+pub(crate) fn leak(test: &str) -> Finding {
     let cell = Cell {
         path: "shop.cache._entries['vat']".into(),
         kind: "module global".into(),
-        before: None,
         after: Some("20".into()),
-        fixed: None,
         written: Some(WriteSite { file: "shop/cache.py".into(), line: 27, function: "warm".into() }),
+        ..Cell::default()
     };
-    let evidence = Some(RestoreCounts { changed: 5, restored: 5, stayed: 5, kept: 5 });
+    let evidence = Some(RestoreCounts { changed: 5, restored: 5, stayed: 5, kept: 5, sufficed: 5, alone: 5 });
     let after = vec![POLLUTER.into()];
     let leak = Leak { kind: LeakKind::Proven, after, cells: vec![cell], unknown: Vec::new(), evidence };
     Finding {

@@ -1,7 +1,7 @@
 //! Snapshots of prepared reports.
 
 use insta::assert_snapshot;
-use unflake_report::{Exit, PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
+use unflake_report::{ExitMeaning, PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};
 
 use crate::divergences::drawn;
 use crate::samples::{NARROW, WIDE, written};
@@ -31,7 +31,7 @@ fn batch() -> Vec<PreparedEntry> {
         ),
         of("tests/test_sync.py::test_slow", 0.05, PreparedKind::CutShort, "passed in all 12 runs: nothing to compare"),
         of("tests/test_old.py::test_gone", 0.03, PreparedKind::Failed, "no test has `test_gone` in its name"),
-        of("tests/test_sync.py::test_\u{1b}[31mlate", 0.021, PreparedKind::Left, "the time was over before"),
+        of("tests/test_sync.py::test_\u{1b}[31mlate", 0.021, PreparedKind::Left, "budget exhausted"),
     ]
 }
 
@@ -40,7 +40,7 @@ fn shown(tests: &[PreparedEntry], style: &unflake_report::TerminalStyle, quiet: 
     let preparing = PreparedBatch {
         schema: 1,
         command: "prepare",
-        exit: Exit { code: 0, meaning: &meaning },
+        exit: ExitMeaning { code: 0, meaning: &meaning },
         tree: "7ree",
         at_least: 0.01,
         seconds: 48.2,

@@ -1,6 +1,8 @@
+//! The progress lines of a run.
+
 use insta::assert_snapshot;
 use unflake_model::{
-    Attempt, Environment, EnvironmentId, Event, Isolation, Outcome, Purpose, SessionId, TestId, Totals,
+    Attempt, EnvironmentFacts, EnvironmentId, Event, Isolation, Outcome, Purpose, SessionId, TestId, Totals,
 };
 use unflake_report::{Progress, TerminalStyle};
 
@@ -15,7 +17,7 @@ impl EventScript {
     }
 
     fn up(&mut self, now: f64, id: u32, origin: Isolation) {
-        let environment = Environment {
+        let environment = EnvironmentFacts {
             id: EnvironmentId(id),
             origin,
             parent: None,
@@ -38,7 +40,7 @@ fn script() -> EventScript {
     let mut script = EventScript(vec![(0.0, Event::RunStarted { command: vec!["pytest".into(), "tests/".into()] })]);
     script.up(0.4, 0, Isolation::Process);
     let sample = Sample::new(0, "").passing(40);
-    script.observe(0.9, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.9, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false, seconds: 0.0 });
     let failed = |id: &str| failing(id, "AssertionError", "assert Decimal('9.89') == Decimal('9.90')\n +  where");
     let mut now = 1.0;
     for (at, passed) in sample.attempts.into_iter().enumerate() {
@@ -109,7 +111,7 @@ fn on_a_narrow_terminal() {
 fn a_terminal_is_redrawn_ten_times_a_second_at_most() {
     let mut script = EventScript(Vec::new());
     let sample = Sample::new(0, "").passing(20_000);
-    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false, seconds: 0.0 });
     for (at, attempt) in sample.attempts.into_iter().enumerate() {
         script.attempt(at as f64 / 10_000.0, (at + 1) as f64 / 10_000.0, attempt);
     }
@@ -133,7 +135,7 @@ fn tests_not_run_are_not_counted_as_done() {
     let mut script = script();
     script.0.truncate(4 + 10);
     let left = (5..40).map(|at| TestId::new(format!("tests/test_shop.py::test_{at}"))).collect();
-    let why = Some("you stopped the run".to_owned());
+    let why = Some("interrupted".to_owned());
     script.observe(40.0, Event::SessionEnded { session: SessionId(0), left, why });
     script.observe(80.0, Event::Note("on and on".into()));
     let log = play(Progress::plain(WIDE), &script, 1.0);
@@ -145,7 +147,7 @@ fn tests_not_run_are_not_counted_as_done() {
 fn a_confirmed_pass_is_shown_once() {
     let mut script = EventScript(Vec::new());
     let sample = Sample::new(0, "").passing(2);
-    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false });
+    script.observe(0.0, Event::TestsListed { tests: sample.tests, deselected: 0, isolated: false, seconds: 0.0 });
     let id = "tests/test_shop.py::test_1";
     let of = |session, environment, run, purpose, attempt: Attempt| Attempt {
         session: SessionId(session),

@@ -45,7 +45,7 @@ proptest! {
     #[test]
     fn only_unflake_writes_escape_sequences(sample in any_run(), style in any_style()) {
         let mut events = vec![Event::RunStarted { command: vec![sample.notes.concat()] }];
-        events.push(Event::TestsListed { tests: sample.tests.clone(), deselected: 0, isolated: false });
+        events.push(Event::TestsListed { tests: sample.tests.clone(), deselected: 0, isolated: false, seconds: 0.0 });
         for problem in &sample.problems {
             events.push(Event::Problem(problem.clone()));
         }

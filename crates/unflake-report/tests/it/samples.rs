@@ -6,7 +6,7 @@ use unflake_model::{
     Problem, ProblemKind, Purpose, Reproduction, Rung, SessionId, Test, TestId, Timestamp, Totals, Verdict,
     VerdictKind,
 };
-use unflake_report::{Exit, KnownFinding, RunReport, TerminalStyle};
+use unflake_report::{ExitMeaning, KnownFinding, RunReport, TerminalStyle};
 
 pub(crate) const WIDE: TerminalStyle = TerminalStyle { colour: false, width: 100, unicode: true, lines: usize::MAX };
 pub(crate) const NARROW: TerminalStyle = TerminalStyle { colour: false, width: 40, unicode: true, lines: usize::MAX };
@@ -17,7 +17,7 @@ pub(crate) const TOTAL: &str = "tests/test_cart.py::test_total";
 pub(crate) const RETRY: &str = "tests/test_mail.py::TestSending::test_retry";
 pub(crate) const COLD: &str = "tests/test_cache.py::test_cold";
 
-/// A run with owned data, as the binary holds it at the end.
+/// A run with owned data, as the binary has it at the end.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) command: Vec<String>,
@@ -94,6 +94,7 @@ impl Sample {
             tests: &self.tests,
             deselected: self.deselected,
             attempts: &self.attempts,
+            worlds: &[],
             findings: &self.findings,
             problems: &self.problems,
             notes: &self.notes,
@@ -101,13 +102,13 @@ impl Sample {
             left_why: self.left_why.as_deref(),
             totals: &self.totals,
             flaky_gates: self.flaky_gates,
-            can_locate: true,
+            can_order: true,
             searched: None,
             known: &self.known,
             measured: None,
             quarantine: &[],
             feedback: &self.feedback,
-            exit: Exit { code: self.exit.0, meaning: &self.exit.1 },
+            exit: ExitMeaning { code: self.exit.0, meaning: &self.exit.1 },
         }
     }
 
@@ -129,6 +130,7 @@ pub(crate) fn attempt(id: &str, outcome: Outcome) -> Attempt {
         purpose: Purpose::Suite,
         environment: EnvironmentId(0),
         origin: Isolation::Process,
+        world: None,
         position: 0,
         run: 0,
         outcome,
@@ -164,6 +166,7 @@ pub(crate) fn finding(id: &str, kind: VerdictKind, rung: Option<Rung>, sentence:
         not_rerun: None,
         other_seeds_failed: 0,
         left_files: Vec::new(),
+        beside: Vec::new(),
         earlier: EarlierRuns::default(),
     };
     Finding {

@@ -19,10 +19,9 @@ fn sample() -> Sample {
     let cell = Cell {
         path: "shop.cache._entries".into(),
         kind: "module global".into(),
-        before: None,
         after: Some("{'vat': 20}".into()),
-        fixed: None,
         written: Some(written),
+        ..Cell::default()
     };
     let after = vec!["tests/test_warm.py::test_warmup".into()];
     let leak = Leak { kind: LeakKind::Proven, after, cells: vec![cell], unknown: Vec::new(), evidence: None };

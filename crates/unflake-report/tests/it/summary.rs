@@ -1,3 +1,5 @@
+//! The summary of a run on a terminal.
+
 use insta::assert_snapshot;
 use unflake_model::{Attempt, Death, Failure, Outcome, Phase, Problem, ProblemKind, TestId, VerdictKind};
 
@@ -119,7 +121,7 @@ fn a_runner_that_ends_early() {
     sample.problems = vec![Problem {
         kind: ProblemKind::Start,
         place: None,
-        text: "the runner ended before it had listed its tests (the process left with exit code 1)\nNo module named pytest"
+        text: "the runner exited before it listed its tests (the process exited with code 1)\nNo module named pytest"
             .into(),
     }];
     assert_snapshot!(sample.summary(&WIDE, false));

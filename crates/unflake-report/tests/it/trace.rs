@@ -1,3 +1,5 @@
+//! Traces on a terminal.
+
 use insta::assert_snapshot;
 use unflake_report::{TerminalStyle, TraceListing, TraceStep, trace};
 

@@ -11,33 +11,33 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::cargo::handoff_socket::{HandoffSocket, Invocation};
+use crate::cargo::handoff_socket::{HandedOffProgram, HandoffSocket};
 use crate::cargo::libtest::{self, Harness, HarnessArgs, LibtestListing, TestBinary, WholeProgram};
 use crate::cargo::{self, shims, traced_build};
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
 use crate::process::files::{program_name, relative};
-use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, Runner, Texts};
+use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ReplayedSession, Runner, Texts};
 
 const COMPILER_WORDS: usize = 64 << 10;
 
 /// A test program from cargo, with its tests.
 struct ListedProgram {
-    invocation: Invocation,
+    invocation: HandedOffProgram,
     binary: TestBinary,
     /// None for a program with its own harness, which is not asked for its tests.
     listed: Option<Result<(HarnessArgs, LibtestListing), ListError>>,
 }
 
 impl ListedProgram {
-    fn new(invocation: Invocation, context: &ListContext<'_>) -> Self {
+    fn new(invocation: HandedOffProgram, context: &ListContext<'_>) -> Self {
         let path = invocation.path();
         let (harness, variables) = (Harness::of(&path), invocation.differing(context));
         let binary = TestBinary { path, harness, directory: Some(invocation.directory.clone()), variables };
         let list_program = || {
-            let parse_args = libtest::parse_args(invocation.arguments()).map_err(ListError::usage)?;
+            let parse_args = libtest::parse_args(invocation.arguments())?;
             let listing = binary.listing(&parse_args).map_err(ListError::collection)?;
             Ok((parse_args, listing))
         };
@@ -51,7 +51,7 @@ pub(crate) struct CargoTest;
 static PROFILE: Profile = Profile {
     name: "cargo test",
     texts: Texts { example: Some("cargo test"), starts_by: Some("`cargo test`"), ..Texts::NONE },
-    ..cargo::PROFILE
+    ..cargo::THREADED
 };
 
 impl Runner for CargoTest {
@@ -72,6 +72,10 @@ impl Runner for CargoTest {
         is_ours.then(|| DefaultCommand::new(&["cargo", "test"], "there is a Cargo.toml")).flatten()
     }
 
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
+        libtest::reproduce(session)
+    }
+
     fn run_as_shim(&self) -> Option<ExitCode> {
         traced_build::run_as_rustc().or_else(shims::hand_over)
     }
@@ -82,19 +86,19 @@ pub(super) fn subcommand(command: &[String]) -> Option<&str> {
     command[1..].iter().map(String::as_str).find(|word| !word.starts_with('+'))
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let (before, after) = split(context.command);
     refuse_what_runs_nothing(&before)?;
     let variables = traced_build::variables(context)?;
     let handoff = HandoffSocket::open(context)?;
     // Programs list their tests while cargo still builds others.
     let list_program =
-        |invocation: Invocation| (!invocation.is_of_doctests()).then(|| ListedProgram::new(invocation, context));
+        |invocation: HandedOffProgram| (!invocation.is_of_doctests()).then(|| ListedProgram::new(invocation, context));
     let (messages, listed_programs) =
         handoff.serve(|| build(&before, after, &handoff, &variables, context), list_program)?;
     let messages = messages?;
     let artifacts: Vec<Artifact> = messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), ..ListedSuite::default() };
     let has_doctests = listed_programs.iter().any(Option::is_none);
     for listed_programs in listed_programs.into_iter().flatten() {
         add(listed_programs, &artifacts, &before, context, &mut suite)?;
@@ -117,10 +121,13 @@ fn refuse_what_runs_nothing(words: &[String]) -> Result<(), ListError> {
     for word in words {
         let name = word.split('=').next().unwrap_or(word);
         match name {
-            "--no-run" | "--help" | "-h" => return Err(ListError::usage(format!("{name} of cargo runs no tests"))),
-            "--doc" => return Err(ListError::usage("unflake does not run doctests; `cargo test --doc` does")),
+            "--no-run" | "--help" | "-h" => {
+                return Err(ListError::refused(format!("{name} of cargo runs no tests"), "leave it out"));
+            }
+            "--doc" => return Err(ListError::refused("unflake does not run doctests", "`cargo test --doc` runs them")),
             "--message-format" => {
-                return Err(ListError::usage("--message-format of cargo is needed by unflake itself; leave it out"));
+                let why = "--message-format is not supported: unflake sets it itself";
+                return Err(ListError::refused(why, "leave it out"));
             }
             _ => {}
         }
@@ -193,7 +200,7 @@ fn add(
     artifacts: &[Artifact],
     cargo: &[String],
     context: &ListContext<'_>,
-    suite: &mut Suite,
+    suite: &mut ListedSuite,
 ) -> Result<(), ListError> {
     let ListedProgram { invocation, binary, listed } = listed_programs;
     let package = invocation.variables.get("CARGO_PKG_NAME").cloned().unwrap_or_default();

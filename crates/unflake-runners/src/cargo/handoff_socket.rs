@@ -43,14 +43,14 @@ const OF_BUILDS: [&str; 8] = [
 
 /// A program that cargo would have started.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Invocation {
+pub(crate) struct HandedOffProgram {
     /// Empty if it was rustdoc, which would have run doctests.
     pub(crate) words: Vec<String>,
     pub(crate) directory: PathBuf,
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-impl Invocation {
+impl HandedOffProgram {
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(self.words.first().map_or("", String::as_str))
     }
@@ -124,7 +124,7 @@ impl HandoffSocket {
     pub(crate) fn serve<T, A: Send>(
         &self,
         cargo: impl FnOnce() -> T,
-        work: impl Fn(Invocation) -> A + Sync,
+        work: impl Fn(HandedOffProgram) -> A + Sync,
     ) -> Result<(T, Vec<A>), ListError> {
         let (ended, running) = io::pipe().map_err(|error| ListError::usage(error.to_string()))?;
         let order = Mutex::new(0..);
@@ -148,7 +148,7 @@ impl HandoffSocket {
     }
 
     /// Waits for a program. None: cargo has ended and every program has been taken.
-    fn next(&self, ended: &PipeReader) -> Option<Invocation> {
+    fn next(&self, ended: &PipeReader) -> Option<HandedOffProgram> {
         loop {
             let mut waiting = [&self.listener.as_fd(), &ended.as_fd()].map(|end| PollFd::new(*end, PollFlags::POLLIN));
             match poll(&mut waiting, PollTimeout::NONE) {
@@ -162,7 +162,7 @@ impl HandoffSocket {
             }
             let mut message = Vec::new();
             let received = self.listener.accept().and_then(|(mut stream, _)| stream.read_to_end(&mut message));
-            if let Some(invocation) = received.ok().and_then(|_| Invocation::read(&message)) {
+            if let Some(invocation) = received.ok().and_then(|_| HandedOffProgram::read(&message)) {
                 return Some(invocation);
             }
         }
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn an_incomplete_message_is_ignored() {
         let message = [&2u64.to_ne_bytes()[..], b"/\0/bin/true\0x\0A=b\0"].concat();
-        assert_eq!(Invocation::read(&message).unwrap().words, ["/bin/true", "x"]);
-        assert_eq!(Invocation::read(&message[..message.len() - 6]), None);
-        assert_eq!(Invocation::read(&message[..5]), None);
+        assert_eq!(HandedOffProgram::read(&message).unwrap().words, ["/bin/true", "x"]);
+        assert_eq!(HandedOffProgram::read(&message[..message.len() - 6]), None);
+        assert_eq!(HandedOffProgram::read(&message[..5]), None);
     }
 }

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use unflake_protocol::Outcome;
+use unflake_protocol::{Outcome, TestNeeds};
 
 use crate::cargo;
 use crate::cargo::libtest_shared::SharedProcess;
 use crate::cargo::panics;
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program, SingleTestListener};
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::driver::test_result::{TestResult, failed, signal_name};
 use crate::process::captured_command;
 use crate::process::files::{file_contains, find_program};
 use crate::process::sanitizers;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
-use crate::runner::{AgentEntry, Driver, Profile, Runner};
+use crate::runner::{AgentEntry, Driver, Profile, ReplayedSession, Runner};
 
 /// A test program, and how cargo would start it.
 #[derive(Clone)]
@@ -97,7 +97,7 @@ pub(crate) struct WholeProgram {
 /// A test program that the user's command starts directly.
 pub(crate) struct Libtest;
 
-static PROFILE: Profile = Profile { name: "libtest", ..cargo::PROFILE };
+static PROFILE: Profile = Profile { name: "libtest", ..cargo::THREADED };
 
 impl Runner for Libtest {
     fn profile(&self) -> &'static Profile {
@@ -111,18 +111,38 @@ impl Runner for Libtest {
     fn recognizes(&self, command: &[String]) -> bool {
         command.first().and_then(|program| find_program(program)).is_some_and(|program| is_one(&program))
     }
+
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
+        reproduce(session)
+    }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+/// The command for one test, or for several at the same time in a process of their program.
+pub(crate) fn reproduce(session: &ReplayedSession<'_>) -> Option<Vec<String>> {
+    let (Some(alone), [first, others @ ..]) = (session.alone, session.tests) else { return session.default_command() };
+    if session.at_once < 2 {
+        return session.default_command();
+    }
+    let (program, _) = first.split_once(' ')?;
+    let name_in_program = |id: &&str| id.strip_prefix(program)?.strip_prefix(' ').map(str::to_owned);
+    let mut words = alone.to_vec();
+    for other in others {
+        words.push(name_in_program(other)?);
+    }
+    words.push(format!("--test-threads={}", session.at_once));
+    Some(words)
+}
+
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
-    let parse_args = parse_args(&command[1..]).map_err(ListError::usage)?;
+    let parse_args = parse_args(&command[1..])?;
     let path = PathBuf::from(&command[0]);
     let binary = TestBinary { path, harness: Harness::Libtest, directory: None, variables: BTreeMap::new() };
     let name = binary.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let plain = |test: &str| vec![command[0].clone(), "--exact".to_owned(), test.to_owned()];
     let listing = binary.listing(&parse_args).map_err(ListError::collection)?;
     let tests = tests(binary, &parse_args, &name, None, true, listing, &plain);
-    Ok(Suite { root: context.here.clone(), tests, at_once: parse_args.threads, ..Suite::default() })
+    Ok(ListedSuite { root: context.here.clone(), tests, at_once: parse_args.threads, ..ListedSuite::default() })
 }
 
 /// The tests of a program. `name` is the first part of their ids; `plain` makes the command for
@@ -150,8 +170,10 @@ pub(crate) fn tests(
         shared: shared.clone(),
         file: file.map(str::to_owned),
         line: None,
+        stage: 0,
         command: plain(&test).into_iter().chain(runs_ignored.then(|| "--include-ignored".to_owned())).collect(),
         skipped: ignored.contains(&test).then(|| "ignored".to_owned()),
+        needs: TestNeeds::default(),
         name: test,
     };
     all.into_iter().map(test).collect()
@@ -273,7 +295,7 @@ fn last_words(exit: ExitKind, name: &str, end: &ProcessEnd) -> Option<String> {
         ExitKind::Signal(number) => {
             format!("killed by {}: {output}", signal_name(number))
         }
-        ExitKind::Exit(code) => format!("the process left with exit code {code}: {output}"),
+        ExitKind::Exit(code) => format!("the process exited with code {code}: {output}"),
         ExitKind::TimedOut => output,
     })
 }
@@ -288,7 +310,7 @@ fn own_output<'a>(name: &str, stdout: &'a str) -> &'a str {
 }
 
 /// Parses the arguments of a test program.
-pub(crate) fn parse_args(arguments: &[String]) -> Result<HarnessArgs, String> {
+pub(crate) fn parse_args(arguments: &[String]) -> Result<HarnessArgs, ListError> {
     let mut parse_args = HarnessArgs::default();
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -306,11 +328,12 @@ pub(crate) fn parse_args(arguments: &[String]) -> Result<HarnessArgs, String> {
             "--nocapture" | "--no-capture" | "--show-output" | "--quiet" | "-q" | "--test" | "--report-time"
             | "--ensure-time" => {}
             "--fail-fast" => {
-                return Err("--fail-fast is not supported: unflake runs all tests; leave it out".to_owned());
+                return Err(ListError::refused("--fail-fast is not supported: unflake runs all tests", "leave it out"));
             }
             "--format" | "--color" | "--logfile" | "-Z" => drop(value()),
             "--list" | "--bench" | "--help" | "-h" | "--shuffle" | "--shuffle-seed" => {
-                return Err(format!("{name} of the test binary is not for unflake: it lists and orders tests itself"));
+                let why = format!("{name} of the test binary is not supported: unflake lists and orders tests itself");
+                return Err(ListError::refused(why, "leave it out"));
             }
             _ if name.starts_with("-Z") => {}
             _ => parse_args.choosing.push(word.clone()),
@@ -328,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_one_only_if_the_harness_says_so() {
+    fn a_pass_needs_the_result_of_the_harness() {
         let ok = "\nrunning 1 test\ntest x ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n\n";
         assert_eq!(judge("x", &end(ExitKind::Exit(0), ok, "")).outcome, Outcome::Passed);
         let left = judge("x", &end(ExitKind::Exit(0), "\nrunning 1 test\n", ""));
@@ -338,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_says_what_is_known() {
+    fn a_death_has_its_signal_or_exit_code() {
         let overflow = "\nthread 'x' (7) has overflowed its stack\nfatal runtime error: stack overflow, aborting\n";
         let result = judge("x", &end(ExitKind::Signal(6), "\nrunning 1 test\n", overflow));
         assert_eq!(result.failure.unwrap().message, "killed by SIGABRT: thread 'x' (7) has overflowed its stack");
@@ -350,6 +373,22 @@ mod tests {
     fn what_the_harness_prints_is_not_the_tests() {
         let stdout = "\nrunning 1 test\nouttest bad ... FAILED\n\nfailures:\n";
         assert_eq!(own_output("bad", stdout), "out");
+    }
+
+    #[test]
+    fn several_tests_at_the_same_time_are_one_command() {
+        let command = ["cargo", "test"].map(str::to_owned);
+        let alone = ["cargo", "test", "--lib", "--", "--exact", "a"].map(str::to_owned);
+        let reproduced = |tests: &[&str], at_once| {
+            let here = Path::new("/");
+            let session = ReplayedSession { command: &command, tests, at_once, alone: Some(&alone), root: None, here };
+            reproduce(&session).map(|words| words.join(" "))
+        };
+        assert_eq!(reproduced(&["p a"], 0).as_deref(), Some("cargo test --lib -- --exact a"));
+        let both = "cargo test --lib -- --exact a m::b --test-threads=2";
+        assert_eq!(reproduced(&["p a", "p m::b"], 2).as_deref(), Some(both));
+        assert_eq!(reproduced(&["p a", "other b"], 2), None);
+        assert_eq!(reproduced(&["p a", "p m::b"], 0), None);
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl OutputListener for SharedListener {
             let words = words.text();
             let mut failure = panics::failure(&self.names[at], &words, &words);
             if words.is_empty() {
-                failure.message = "it failed, and its process ended before it could say why".to_owned();
+                failure.message = "it failed, and its process exited before printing why".to_owned();
             }
             let result = TestResult::new(Outcome::Failed, 0.0).failed(failure);
             events.extend(finished((at, result.with_output(panics::without_panics(&words).trim(), ""))));
@@ -192,7 +192,7 @@ fn ended_badly(result: TestResult, end: &ProcessEnd) -> TestResult {
     let report = sanitizers::report(&end.stderr);
     let mut result = TestResult::crashed(end.exit, result.seconds, report, end.stderr.trim());
     if let Some(failure) = &mut result.failure {
-        let message = format!("after its last test, the program did not end as it should: {}", failure.message);
+        let message = format!("after its last test, the program failed: {}", failure.message);
         *failure = Failure { phase: Phase::SharedTearDown, message, ..failure.clone() };
     }
     result.with_output("", end.stderr.as_str())
@@ -229,10 +229,10 @@ mod tests {
     }
 
     #[test]
-    fn of_a_process_that_died_only_what_it_said_is_known() {
+    fn a_dead_process_has_only_its_printed_results() {
         assert_eq!(
             follow("test a ... ok\ntest b ... FAILED\n", ExitKind::Signal(6)),
-            ["1 Failed: it failed, and its process ended before it could say why", "0 Passed"]
+            ["1 Failed: it failed, and its process exited before printing why", "0 Passed"]
         );
     }
 

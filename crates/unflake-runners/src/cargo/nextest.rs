@@ -1,25 +1,26 @@
 //! `cargo nextest run`: nextest builds, lists and selects; the driver starts one process for each
 //! test, as nextest does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::cargo::handoff_socket::{HandoffSocket, Invocation};
+use crate::cargo::handoff_socket::{HandedOffProgram, HandoffSocket};
 use crate::cargo::libtest::{Harness, OneTest, TestBinary};
-use crate::cargo::{self, cargo_test, traced_build};
+use crate::cargo::{self, cargo_test, nextest_groups, traced_build};
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
 use crate::process::files::program_name;
-use crate::process::spec::EnvChanges;
+use crate::process::spec::{EnvChanges, apply_env};
 use crate::runner::{AgentEntry, Driver, Profile, Runner, Texts};
 
-const SAID: usize = 64 << 10;
+const STDERR_LIMIT: usize = 64 << 10;
 
 /// Options by which not every listed test runs once, or not as a plain process.
 const REFUSED: [&str; 6] =
@@ -101,7 +102,7 @@ impl Runner for Nextest {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
     let args = NextestArgs::read(command)?;
     let handoff = HandoffSocket::open(context)?;
@@ -111,11 +112,11 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
     handoff.prepare(&mut nextest, context);
     nextest.envs(traced_build::variables(context)?);
     let cannot = |error: std::io::Error| ListError::cannot_start(&command[0], &error);
-    let variables_of = |invocation: Invocation| (invocation.path(), invocation.differing(context));
+    let variables_of = |invocation: HandedOffProgram| (invocation.path(), invocation.differing(context));
     let (output, invocation) = handoff.serve(|| captured_command::of(&mut nextest).map_err(cannot), variables_of)?;
     let output = output?;
     if !output.status.success() {
-        let mut stderr = BoundedText::new(SAID);
+        let mut stderr = BoundedText::new(STDERR_LIMIT);
         stderr.add(&output.stderr);
         let text = stderr.text();
         if text.contains("no such command") {
@@ -125,24 +126,63 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         return Err(ListError::collection(format!("nextest cannot list the tests:\n{}", text.trim())));
     }
     let listing: NextestListing = serde_json::from_slice(&output.stdout)
-        .map_err(|error| ListError::usage(format!("what nextest lists is not understood: {error}")))?;
+        .map_err(|error| ListError::usage(format!("nextest's list of tests cannot be parsed: {error}")))?;
     let invocation = invocation.into_iter().collect();
-    let mut suite = Suite { root: context.here.clone(), at_once: args.threads, ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), at_once: args.threads, ..ListedSuite::default() };
     for listed_binary in listing.rust_suites.into_values() {
         add(listed_binary, &invocation, &args, &mut suite);
     }
-    if context.here.join(".config/nextest.toml").is_file() {
-        let note = "of .config/nextest.toml only what chooses tests is used: no retries, time-outs, groups or scripts";
+    if let Ok(config) = fs::read_to_string(context.here.join(".config/nextest.toml")) {
+        add_groups(&config, &args, context, &mut suite)?;
+        let note = "of .config/nextest.toml only test selection and groups are used: no retries, timeouts or scripts";
         suite.notes.push(note.to_owned());
     }
     Ok(suite)
+}
+
+/// Asks nextest which tests are in which group: only it knows what a filter means.
+fn add_groups(
+    config: &str,
+    args: &NextestArgs,
+    context: &ListContext<'_>,
+    suite: &mut ListedSuite,
+) -> Result<(), ListError> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get()) as u32;
+    let mut grouped: BTreeSet<String> = BTreeSet::new();
+    for rule in nextest_groups::rules(config, &args.profile(), cores) {
+        let mut nextest = Command::new(&context.command[0]);
+        nextest.args(&args.before).args(["nextest", "list", "--message-format", "json", "-E", &rule.filter]);
+        nextest.args(args.plain.iter().skip(args.before.len() + 3)).envs(traced_build::variables(context)?);
+        apply_env(&mut nextest, context.env_changes);
+        let output = captured_command::of(&mut nextest).ok().filter(|output| output.status.success());
+        let listing = output.and_then(|output| serde_json::from_slice::<NextestListing>(&output.stdout).ok());
+        let Some(listing) = listing else {
+            suite.notes.push(format!("nextest cannot list the tests of the group {}", rule.group));
+            continue;
+        };
+        let matching = listing.rust_suites.into_values().flat_map(|binary| {
+            let matches = |test: &NextestTest| {
+                test.filter_match.status == "matches" || test.filter_match.reason.as_deref() == Some("ignored")
+            };
+            let names = binary.testcases.into_iter().filter(move |(_, test)| matches(test)).map(|(name, _)| name);
+            names.map(move |name| format!("{} {name}", binary.binary_id))
+        });
+        let new: BTreeSet<String> = matching.filter(|id| !grouped.contains(id)).collect();
+        if let Some(most) = rule.max_threads {
+            for test in suite.tests.iter_mut().filter(|test| new.contains(&test.id)) {
+                test.needs.resources.insert(rule.group.clone(), most);
+            }
+        }
+        grouped.extend(new);
+    }
+    Ok(())
 }
 
 fn add(
     listed_binary: NextestBinary,
     invocation: &BTreeMap<PathBuf, EnvChanges>,
     args: &NextestArgs,
-    suite: &mut Suite,
+    suite: &mut ListedSuite,
 ) {
     let NextestBinary { package_name, binary_id, binary_path, cwd, testcases } = listed_binary;
     let mut variables = invocation.get(&binary_path).cloned().unwrap_or_default();
@@ -187,12 +227,29 @@ struct NextestArgs {
 }
 
 impl NextestArgs {
+    fn profile(&self) -> String {
+        let mut words = self.choosing.iter();
+        while let Some(word) = words.next() {
+            match word.split_once('=') {
+                None if ["-P", "--profile"].contains(&word.as_str()) => {
+                    return words.next().cloned().unwrap_or_default();
+                }
+                Some(("-P" | "--profile", name)) => return name.to_owned(),
+                _ => {}
+            }
+        }
+        std::env::var("NEXTEST_PROFILE").unwrap_or_else(|_| "default".to_owned())
+    }
+
     fn read(command: &[String]) -> Result<Self, ListError> {
         let at = command.iter().position(|word| word == "nextest").unwrap_or(1);
         let before = command[1..at].to_vec();
         match command.get(at + 1).map(String::as_str) {
             Some("run" | "r") => {}
-            _ => return Err(ListError::usage("unflake runs tests: `unflake run -- cargo nextest run`")),
+            _ => {
+                let why = "this command of nextest runs no tests";
+                return Err(ListError::refused(why, "use `cargo nextest run`"));
+            }
         }
         let mut choosing = Vec::new();
         let mut threads = None;
@@ -200,19 +257,18 @@ impl NextestArgs {
         while let Some(word) = rest.next() {
             let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
             if REFUSED.contains(&name) {
-                let why = "unflake runs every test, and runs again what fails";
-                return Err(ListError::usage(format!("{name} is not supported: {why}; leave it out")));
+                return Err(refused(name));
             }
             let Some((_, takes_value)) = ABOUT_RUNNING.iter().find(|(known, _)| *known == name) else {
                 choosing.push(word.clone());
                 continue;
             };
-            if name == "--no-run" {
-                return Err(ListError::usage("--no-run of nextest runs no tests"));
-            }
             let value = value.map(str::to_owned).or_else(|| takes_value.then(|| rest.next().cloned()).flatten());
-            if matches!(name, "-j" | "--test-threads") {
-                threads = value.and_then(|number| number.parse().ok());
+            match name {
+                "--no-run" => return Err(ListError::refused("--no-run of nextest runs no tests", "leave it out")),
+                "--retries" if value.as_deref() != Some("0") => return Err(refused(name)),
+                "-j" | "--test-threads" => threads = value.and_then(|number| number.parse().ok()),
+                _ => {}
             }
         }
         let mut plain = vec![command[0].clone()];
@@ -225,6 +281,15 @@ impl NextestArgs {
     }
 }
 
+fn refused(option: &str) -> ListError {
+    let why = format!("{option} is not supported: unflake runs every test and reruns failures");
+    let hint = match option {
+        "--retries" => "leave it out; `unflake run --immediate` says how often a failed test runs again at once",
+        _ => "leave it out",
+    };
+    ListError::refused(why, hint)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,7 +298,7 @@ mod tests {
     fn what_is_about_running_is_not_for_listing() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let command = words(
-            "cargo +nightly nextest run --release -j 4 -E test(x) --retries=2 --run-ignored all parse -- --skip slow",
+            "cargo +nightly nextest run --release -j 4 -E test(x) --retries=0 --run-ignored all parse -- --skip slow",
         );
         let args = NextestArgs::read(&command).ok().unwrap();
         let expected = NextestArgs {
@@ -243,8 +308,8 @@ mod tests {
             plain: words("cargo +nightly nextest run --release --run-ignored all"),
         };
         assert_eq!(args, expected);
-        for refused in ["cargo nextest list", "cargo nextest run --max-fail 2", "cargo nextest run --fail-fast"] {
-            assert!(NextestArgs::read(&words(refused)).is_err(), "{refused}");
+        for refused in ["list", "run --max-fail 2", "run --fail-fast", "run --retries 2", "run --retries=1"] {
+            assert!(NextestArgs::read(&words(&format!("cargo nextest {refused}"))).is_err(), "{refused}");
         }
     }
 }

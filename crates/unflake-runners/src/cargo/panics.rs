@@ -27,7 +27,7 @@ pub(crate) fn failure(test: &str, stdout: &str, stderr: &str) -> Failure {
         failure.message = message;
     }
     if failure.message.is_empty() {
-        failure.message = "the test failed and did not say why".to_owned();
+        failure.message = "the test failed without a message".to_owned();
     }
     failure.trace = stderr.trim().to_owned();
     failure
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told() {
-        assert_eq!(failure("x", "", "").message, "the test failed and did not say why");
+    fn a_failure_without_output_has_a_message() {
+        assert_eq!(failure("x", "", "").message, "the test failed without a message");
     }
 }

@@ -108,7 +108,7 @@ const INSTRUMENT: [&str; 9] = [
 /// directories that `cargo metadata` reports.
 ///
 /// Plain and traced builds share dependencies in the build directory. The workspace's own crates are
-/// there twice, told apart by the wrapper's path. Programs go to `unflake` in the target directory,
+/// there twice, distinguished by the wrapper's path. Programs go to `unflake` in the target directory,
 /// so a traced one never replaces a plain one.
 pub fn cargo_variables(
     runtime: &TraceRuntime,
@@ -136,7 +136,7 @@ pub fn rustc_wrapper(
     inner: Option<&OsStr>,
 ) -> io::Result<Command> {
     let mut arguments = arguments.into_iter();
-    let rustc = arguments.next().ok_or_else(|| io::Error::other("cargo did not say where rustc is"))?;
+    let rustc = arguments.next().ok_or_else(|| io::Error::other("cargo did not report the path of rustc"))?;
     let arguments: Vec<OsString> = arguments.collect();
     let mut command = match inner {
         Some(inner) => {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_in_a_file_are_looked_at() {
+    fn arguments_in_a_file_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("arguments");
         std::fs::write(&file, "--crate-name\nbuild_script_build\n--emit=link\n").unwrap();

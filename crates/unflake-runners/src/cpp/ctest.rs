@@ -10,12 +10,12 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
-use unflake_protocol::{Failure, Outcome};
+use unflake_protocol::{Failure, Outcome, TestNeeds};
 
 use crate::cpp::{self, gtest_output};
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program, SingleTestListener};
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::driver::test_result::{TestResult, failed};
 use crate::process::files::program_name;
 use crate::process::sanitizers;
@@ -94,10 +94,9 @@ impl Runner for Ctest {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
-    let CtestArgs { choosing, mut at_once, is_shuffled, timeout } =
-        CtestArgs::read(&command[1..]).map_err(ListError::usage)?;
+    let CtestArgs { choosing, mut at_once, is_shuffled, timeout } = CtestArgs::read(&command[1..])?;
     let parallel = std::env::var("CTEST_PARALLEL_LEVEL").ok().and_then(|number| number.parse().ok());
     let mut ctest = Command::new(&command[0]);
     ctest.arg("--show-only=json-v1").args(&choosing).stdin(Stdio::null());
@@ -109,9 +108,9 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         return Err(ListError::usage(format!("ctest does not list its tests:\n{}", stderr.trim())));
     }
     let listing: CtestListing = serde_json::from_slice(&output.stdout).map_err(|error| {
-        ListError::usage(format!("what ctest lists is not understood ({error}); unflake needs CTest 3.14 or later"))
+        ListError::usage(format!("ctest's list of tests cannot be parsed ({error}); unflake needs CTest 3.14 or later"))
     })?;
-    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), ..ListedSuite::default() };
     let mut alone_wanted = false;
     for listed in listing.tests {
         let serial =
@@ -123,8 +122,9 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         plain.extend(timeout.map(|limit| format!("--timeout={}", limit.as_secs_f64())));
         plain.extend(["--output-on-failure".to_owned(), "-R".to_owned(), format!("^{}$", escaped(&name))]);
         let skipped = listed.flag("DISABLED").then(|| "disabled".to_owned());
+        let needs = listed.needs();
         let program = Arc::new(CtestProgram::of(listed, &plain, timeout));
-        suite.tests.push(TestCase { skipped, ..TestCase::new(name.clone(), name, program, plain) });
+        suite.tests.push(TestCase { skipped, needs, ..TestCase::new(name.clone(), name, program, plain) });
     }
     if is_shuffled {
         let random = RandomState::new();
@@ -154,8 +154,7 @@ struct CtestArgs {
 }
 
 impl CtestArgs {
-    /// The error is for the user.
-    fn read(words: &[String]) -> Result<Self, String> {
+    fn read(words: &[String]) -> Result<Self, ListError> {
         let mut args = Self::default();
         let mut rest = words.iter().peekable();
         while let Some(word) = rest.next() {
@@ -168,8 +167,8 @@ impl CtestArgs {
             } else if let Some(number) = word.strip_prefix("-j").and_then(|number| number.parse().ok()) {
                 args.at_once = Some(number);
             } else if REFUSED.contains(&name) {
-                let why = "unflake runs every test, and runs again what fails";
-                return Err(format!("{name} is not supported: {why}; leave it out, or use `unflake stress`"));
+                let why = format!("{name} is not supported: unflake runs every test and reruns failures");
+                return Err(ListError::refused(why, "leave it out, or use `unflake stress`"));
             } else if name == "--schedule-random" {
                 args.is_shuffled = true;
             } else if name == "--timeout" {
@@ -215,6 +214,14 @@ impl CtestTest {
 
     fn flag(&self, name: &str) -> bool {
         self.property(name).is_some_and(|value| value.as_bool().unwrap_or(false))
+    }
+
+    fn needs(&self) -> TestNeeds {
+        TestNeeds {
+            alone: self.flag("RUN_SERIAL"),
+            jobs: self.property("PROCESSORS").and_then(Value::as_u64).unwrap_or_default() as u32,
+            resources: self.texts("RESOURCE_LOCK").into_iter().map(|name| (name, 1)).collect(),
+        }
     }
 
     fn texts(&self, name: &str) -> Vec<String> {
@@ -371,7 +378,7 @@ fn through_ctest(end: &ProcessEnd) -> TestResult {
         }
         _ => {
             let missing = output.lines().find(|line| line.starts_with("Unable to find executable"));
-            let message = missing.unwrap_or("ctest says that it failed");
+            let message = missing.unwrap_or("ctest reports a failure");
             let failure = Failure { trace: output.to_owned(), ..failed("Failed", message) };
             TestResult::new(Outcome::Failed, end.seconds).failed(failure).with_output(output, "")
         }

@@ -12,7 +12,7 @@ use crate::cpp::gtest_output::GtestListener;
 use crate::cpp::{self, traced_build};
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program};
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::process::bounded_text::BoundedText;
 use crate::process::files::{file_contains, find_program};
 use crate::process::spec::{ProcessSpec, apply_env};
@@ -48,14 +48,14 @@ impl Runner for GoogleTest {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
     if let Some(recorder) = context.tracing {
         traced_build::check(Path::new(&command[0]), &recorder.runtime)?;
     }
-    let mut suite = Suite { root: context.here.clone(), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), ..ListedSuite::default() };
     let flags = GtestFlags::read(&command[1..], &context.here, |name| std::env::var(name).ok());
-    let GtestFlags { arguments, filter, shuffle, runs_disabled, shard, notes } = flags.map_err(ListError::usage)?;
+    let GtestFlags { arguments, filter, shuffle, runs_disabled, shard, notes } = flags?;
     suite.notes = notes;
     let output = listing_of(&command[0], &arguments, filter.as_ref(), context)?;
     let locations = output.locations;
@@ -88,6 +88,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
             shared: shuffled.clone(),
             file,
             line,
+            stage: 0,
             command: shard
                 .map(|_| WITHOUT_SHARDS)
                 .into_iter()
@@ -96,6 +97,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
                 .chain(program.words(&[&name], 1))
                 .collect(),
             skipped: disabled.then(|| "disabled".to_owned()),
+            needs: unflake_protocol::TestNeeds::default(),
             name,
         });
     }

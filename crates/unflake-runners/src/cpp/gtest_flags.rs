@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::driver::suite::ListError;
+
 /// Flags that the driver sets itself, or that only concern output.
 const OURS: [&str; 12] = [
     "filter",
@@ -49,17 +51,23 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// The error is for the user: GoogleTest accepts no such variables either.
-    fn read(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+    /// GoogleTest accepts no wrong variables either.
+    fn read(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Self>, ListError> {
         let [of, index] = SHARDS.map(|name| variable(name).filter(|text| !text.is_empty()));
         let (of, index) = match (of, index) {
             (None, None) => return Ok(None),
             (Some(of), Some(index)) => (of, index),
-            _ => return Err(format!("{} and {} are only valid together", SHARDS[0], SHARDS[1])),
+            _ => {
+                let why = format!("{} and {} are only valid together", SHARDS[0], SHARDS[1]);
+                return Err(ListError::refused(why, "set both, or none"));
+            }
         };
         match (index.parse(), of.parse()) {
             (Ok(index), Ok(of)) if index < of => Ok(Some(Self { index, of }).filter(|shard| shard.of > 1)),
-            _ => Err(format!("{}={of} and {}={index} are not valid", SHARDS[0], SHARDS[1])),
+            _ => {
+                let why = format!("{}={of} and {}={index} are not valid", SHARDS[0], SHARDS[1]);
+                Err(ListError::refused(why, "the index is below the total, and starts at 0"))
+            }
         }
     }
 
@@ -70,12 +78,11 @@ impl Shard {
 }
 
 impl GtestFlags {
-    /// The error is for the user.
     pub(super) fn read(
         words: &[String],
         here: &Path,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ListError> {
         let words = with_flag_files(words, here);
         // A flag on the command line replaces a variable; the last one counts.
         let value = |flag: &str| {
@@ -86,10 +93,13 @@ impl GtestFlags {
         let is_set = |flag: &str| value(flag).is_some_and(|text| !text.starts_with(['0', 'f', 'F']));
         if let Some(times) = value("repeat").filter(|times| times != "1") {
             let why = format!("--gtest_repeat={times} is not supported: unflake decides how often a test runs");
-            return Err(format!("{why}; leave it out, or use `unflake stress`"));
+            return Err(ListError::refused(why, "leave it out, or use `unflake stress`"));
         }
         if is_set("fail_fast") {
-            return Err("--gtest_fail_fast is not supported: unflake runs all tests; leave it out".to_owned());
+            return Err(ListError::refused(
+                "--gtest_fail_fast is not supported: unflake runs all tests",
+                "leave it out",
+            ));
         }
         let mut notes = Vec::new();
         if is_set("break_on_failure") {
@@ -143,7 +153,7 @@ fn new_seed() -> u32 {
 mod tests {
     use super::*;
 
-    fn read(words: &str, variables: &[(&str, &str)]) -> Result<GtestFlags, String> {
+    fn read(words: &str, variables: &[(&str, &str)]) -> Result<GtestFlags, ListError> {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
         let variable = |name: &str| {
             let found = variables.iter().find(|(one, _)| *one == name);
@@ -182,7 +192,7 @@ mod tests {
         let shard = |of: &str, index: &str| read("", &[(SHARDS[0], of), (SHARDS[1], index)]).map(|flags| flags.shard);
         let second = shard("3", "1").unwrap().unwrap();
         assert_eq!((0..6).filter(|number| second.has(*number)).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!(shard("1", "0"), Ok(None));
+        assert_eq!(shard("1", "0").unwrap(), None);
         assert!(shard("0", "0").is_err() && shard("2", "2").is_err());
     }
 

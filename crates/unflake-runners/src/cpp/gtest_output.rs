@@ -194,8 +194,7 @@ fn ended_badly(result: TestResult, end: &ProcessEnd, output: &str, died: TestRes
         return result;
     }
     if end.exit == ExitKind::Exit(1) && sanitizers::report(output).is_none() {
-        let message =
-            "no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests";
+        let message = "no test failed, but the program exited with code 1: a tear-down, or a failure outside of tests";
         let failure =
             Failure { phase: Phase::SharedTearDown, trace: output.trim().to_owned(), ..failed("Failed", message) };
         return TestResult::new(Outcome::Error, result.seconds).failed(failure).with_output(output, "");
@@ -213,7 +212,7 @@ pub(crate) fn failure_in(text: &str) -> Failure {
     let text = text.trim_end();
     let lines: Vec<&str> = text.lines().collect();
     let Some(at) = lines.iter().position(|line| line.ends_with(": Failure")) else {
-        let message = lines.last().map_or("the test failed and did not say why", |line| line);
+        let message = lines.last().map_or("the test failed without a message", |line| line);
         return Failure { trace: text.to_owned(), ..failed("Failure", message) };
     };
     let place = lines[at].strip_suffix(": Failure").unwrap_or_default();
@@ -253,9 +252,9 @@ mod tests {
 
     fn follow(names: &[&str], lines: &[&str], exit: ExitKind) -> Vec<String> {
         let mut follower = GtestListener::new(names.iter().map(|name| (*name).to_owned()).collect(), true);
-        let mut said: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
-        said.extend(follower.end(&ProcessEnd { exit, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
-        let word = |said: ProgramEvent| match said {
+        let mut events: Vec<ProgramEvent> = lines.iter().flat_map(|line| follower.line(line.as_bytes())).collect();
+        events.extend(follower.end(&ProcessEnd { exit, stdout: String::new(), stderr: String::new(), seconds: 0.0 }));
+        let text = |event: ProgramEvent| match event {
             ProgramEvent::Started(at) => format!("start {at}"),
             ProgramEvent::Done(at, result) => {
                 let message = result.failure.map(|failure| format!(" {}", failure.message)).unwrap_or_default();
@@ -263,7 +262,7 @@ mod tests {
             }
             ProgramEvent::Changed(_) | ProgramEvent::Restored(_) | ProgramEvent::AgentFailed(_) => "other".to_owned(),
         };
-        said.into_iter().map(word).collect()
+        events.into_iter().map(text).collect()
     }
 
     #[test]
@@ -282,25 +281,25 @@ mod tests {
             "[ RUN      ] P/V.X/1",
             "[  SKIPPED ] P/V.X/1, where GetParam() = 7 (0 ms)",
         ];
-        let said = follow(&["A.Ok", "A.Bad", "P/V.X/1"], &lines, ExitKind::Exit(1));
+        let events = follow(&["A.Ok", "A.Bad", "P/V.X/1"], &lines, ExitKind::Exit(1));
         let failed =
             "1 Failed Expected equality of these values:\n  1\n[       OK ] A.Ok (0 ms)\nt.cc:5: Failure\nmore";
-        assert_eq!(said, ["start 0", "0 Passed", "start 1", failed, "start 2", "2 Skipped skipped"]);
+        assert_eq!(events, ["start 0", "0 Passed", "start 1", failed, "start 2", "2 Skipped skipped"]);
     }
 
     #[test]
     fn a_death_belongs_to_the_test_that_ran_or_was_about_to() {
-        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], ExitKind::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) killed by SIGSEGV"]);
-        let said = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], ExitKind::Signal(6));
-        assert_eq!(said, ["start 0", "0 Passed", "start 1", "1 Crashed(Signal(6)) killed by SIGABRT"]);
+        let events = follow(&["A.A", "A.B"], &["[ RUN      ] A.A"], ExitKind::Signal(11));
+        assert_eq!(events, ["start 0", "0 Crashed(Signal(11)) killed by SIGSEGV"]);
+        let events = follow(&["A.A", "A.B"], &["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"], ExitKind::Signal(6));
+        assert_eq!(events, ["start 0", "0 Passed", "start 1", "1 Crashed(Signal(6)) killed by SIGABRT"]);
     }
 
     #[test]
     fn what_goes_wrong_after_the_last_test_is_not_lost() {
         let lines = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)"];
-        let said = follow(&["A.A"], &lines, ExitKind::Signal(11));
-        assert_eq!(said, ["start 0", "0 Crashed(Signal(11)) after its last test: killed by SIGSEGV"]);
+        let events = follow(&["A.A"], &lines, ExitKind::Signal(11));
+        assert_eq!(events, ["start 0", "0 Crashed(Signal(11)) after its last test: killed by SIGSEGV"]);
         assert!(follow(&["A.A"], &lines, ExitKind::Exit(1))[1].starts_with("0 Error no test failed"));
         assert_eq!(follow(&["A.A"], &lines, ExitKind::Exit(0)), ["start 0", "0 Passed"]);
     }
@@ -311,21 +310,24 @@ mod tests {
         let outside = ["t.cc:7: Failure", "Failed", "dirty", "[----------] 1 test from A (0 ms total)"];
         let good = ["[ RUN      ] B.B", "[       OK ] B.B (0 ms)"];
         let lines = [&bad[..], &outside, &good].concat();
-        let said = follow(&["A.A", "B.B"], &lines, ExitKind::Exit(1));
-        assert_eq!(said, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
-        let said = follow(&["A.A"], &[&bad[..], &outside].concat(), ExitKind::Exit(1));
-        assert_eq!(said[1], "0 Failed one\noutside of tests: Failed\ndirty");
-        let said = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), ExitKind::TimedOut);
-        assert!(said[3].starts_with("1 TimedOut") && said[3].ends_with("outside of tests: Failed\ndirty"), "{said:?}");
-        let said = follow(&["B.B"], &[&outside[..], &good].concat(), ExitKind::Exit(0));
-        assert_eq!(said, ["start 0", "0 Passed"], "it only looked like one");
+        let events = follow(&["A.A", "B.B"], &lines, ExitKind::Exit(1));
+        assert_eq!(events, ["start 0", "0 Failed one", "start 1", "1 Error Failed\ndirty"]);
+        let events = follow(&["A.A"], &[&bad[..], &outside].concat(), ExitKind::Exit(1));
+        assert_eq!(events[1], "0 Failed one\noutside of tests: Failed\ndirty");
+        let events = follow(&["A.A", "B.B"], &[&bad[..], &outside, &good[..1]].concat(), ExitKind::TimedOut);
+        assert!(
+            events[3].starts_with("1 TimedOut") && events[3].ends_with("outside of tests: Failed\ndirty"),
+            "{events:?}"
+        );
+        let events = follow(&["B.B"], &[&outside[..], &good].concat(), ExitKind::Exit(0));
+        assert_eq!(events, ["start 0", "0 Passed"], "it only looked like one");
     }
 
     #[test]
-    fn repetitions_are_told_apart() {
+    fn repetitions_are_distinguished() {
         let round = ["[ RUN      ] A.A", "[       OK ] A.A (0 ms)", "[ RUN      ] A.B", "[       OK ] A.B (0 ms)"];
-        let said = follow(&["A.A", "A.B", "A.A", "A.B"], &[round, round].concat(), ExitKind::Exit(0));
-        assert_eq!(said.iter().filter(|word| word.starts_with("start")).count(), 4);
-        assert_eq!(said.last().unwrap(), "3 Passed");
+        let events = follow(&["A.A", "A.B", "A.A", "A.B"], &[round, round].concat(), ExitKind::Exit(0));
+        assert_eq!(events.iter().filter(|word| word.starts_with("start")).count(), 4);
+        assert_eq!(events.last().unwrap(), "3 Passed");
     }
 }

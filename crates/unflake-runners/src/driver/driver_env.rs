@@ -41,6 +41,7 @@ impl DriverEnv {
         for name in variables::ALL {
             restore.insert(name.to_owned(), None);
         }
+        let spawn: Option<SpawnSpec> = env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok());
         Some(Self {
             socket: env::var_os(variables::SOCKET)?.into(),
             environment: env::var(variables::ENVIRONMENT).ok()?.parse().ok()?,
@@ -53,7 +54,7 @@ impl DriverEnv {
             filter: env::var_os(variables::FILTER).is_some(),
             values: env::var_os(variables::TRACED).is_some_and(|what| what == "values"),
             restore,
-            spawn: env::var(variables::DOOR).ok().and_then(|text| serde_json::from_str(&text).ok()),
+            spawn,
         })
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct ListContext<'a> {
     pub(crate) shared: Option<&'a Path>,
     /// Whether tests run in a world that is not the driver's own.
     pub(crate) in_other_world: bool,
+    /// Whether random numbers follow from a seed in that world.
+    pub(crate) is_seeded: bool,
     /// Records the lines of tests, where unflake asks for them.
     pub(crate) tracing: Option<&'a TraceRecorder>,
     /// The layers to report, joined by commas.
@@ -52,6 +54,7 @@ impl ListContext<'_> {
             cache: run_dir,
             shared: None,
             in_other_world: false,
+            is_seeded: false,
             tracing: None,
             layers: None,
             filter: false,

@@ -54,31 +54,45 @@ struct ProcessBatch {
 
 /// What has been reported of a test.
 #[derive(Clone, Copy, PartialEq)]
-enum OrderProgress {
+enum ReportedProgress {
     Waiting,
     Started,
     Done,
 }
 
 impl OrderRunner<'_> {
-    pub(crate) fn run(&self, numbers: &[u32], again: u32, jobs: u32) {
-        let batches = self.batches(numbers);
-        debug!(tests = numbers.len(), processes = batches.len(), jobs, "running an order");
-        let (unordered, mut batches): (VecDeque<_>, VecDeque<_>) =
-            batches.into_iter().partition(|batch| !batch.program.is_ordered());
-        // A process that runs its tests side by side uses all jobs. What it does not reach runs alone.
-        for batch in unordered {
+    /// `jobs`: how many processes may run at once in a stage.
+    pub(crate) fn run(&self, numbers: &[u32], again: u32, jobs: impl Fn(usize) -> u32) {
+        let mut batches = self.batches(numbers, !self.in_order);
+        debug!(tests = numbers.len(), processes = batches.len(), "running an order");
+        let stage = |batch: &ProcessBatch| self.tests[batch.numbers[0] as usize].stage;
+        while let Some(current) = batches.front().map(stage) {
+            let end = batches.iter().position(|batch| stage(batch) != current).unwrap_or(batches.len());
+            let later = batches.split_off(end);
+            self.run_stage(std::mem::replace(&mut batches, later), again, jobs(current));
+        }
+    }
+
+    fn run_stage(&self, batches: VecDeque<ProcessBatch>, again: u32, jobs: u32) {
+        let (first, mut batches): (VecDeque<_>, VecDeque<_>) =
+            batches.into_iter().partition(|batch| batch.program.uses_all_jobs());
+        for batch in first {
             let left = self.run_process(&batch.program, &batch.numbers, 0, jobs, |_| {});
-            batches.extend(left.into_iter().map(|number| self.alone(number)));
+            batches.extend(self.batches(&left, false));
         }
         let batches = Mutex::new(batches);
         let next = || batches.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front();
+        let run = |batch: ProcessBatch| match batch.program.is_shared() {
+            true => self.run_shared(batch),
+            false => batch.numbers.iter().for_each(|number| self.run_alone(&batch.program, *number, again)),
+        };
         let work = || {
             while let Some(batch) = next() {
-                if batch.program.is_shared() {
-                    self.run_shared(batch);
+                if batch.program.is_ordered() {
+                    run(batch);
                 } else {
-                    batch.numbers.iter().for_each(|number| self.run_alone(&batch.program, *number, again));
+                    let left = self.run_process(&batch.program, &batch.numbers, 0, 1, |_| {});
+                    self.batches(&left, false).into_iter().for_each(run);
                 }
             }
         };
@@ -92,8 +106,9 @@ impl OrderRunner<'_> {
         });
     }
 
-    /// Neighbors of one program share a process where it can run several. Skipped tests are reported.
-    fn batches(&self, numbers: &[u32]) -> VecDeque<ProcessBatch> {
+    /// Neighbors of one program share a process where it can run several. `like_suite`: tests share
+    /// processes as the user's command has it. Skipped tests are reported.
+    fn batches(&self, numbers: &[u32], like_suite: bool) -> VecDeque<ProcessBatch> {
         let mut batches: VecDeque<ProcessBatch> = VecDeque::new();
         for number in numbers {
             let Some(test) = self.tests.get(*number as usize) else { continue };
@@ -101,15 +116,15 @@ impl OrderRunner<'_> {
                 self.skip(*number, reason);
                 continue;
             }
-            let shared = test.shared.as_ref().filter(|_| self.tracing.is_none() && !self.in_order);
-            match (batches.back_mut(), shared) {
-                (Some(batch), Some(shared)) if Arc::ptr_eq(&batch.program, shared) => {
-                    batch.numbers.push(*number);
+            if let Some(shared) = test.shared.as_ref().filter(|_| self.tracing.is_none() && like_suite) {
+                match batches.iter_mut().find(|batch| Arc::ptr_eq(&batch.program, shared)) {
+                    Some(batch) => batch.numbers.push(*number),
+                    None => batches.push_back(ProcessBatch { program: shared.clone(), numbers: vec![*number] }),
                 }
-                (_, Some(shared)) => {
-                    batches.push_back(ProcessBatch { program: shared.clone(), numbers: vec![*number] });
-                }
-                (Some(batch), _) if test.program.is_shared() && self.may_follow(batch, *number) => {
+                continue;
+            }
+            match batches.back_mut() {
+                Some(batch) if test.program.is_shared() && self.may_follow(batch, *number) => {
                     batch.numbers.push(*number);
                 }
                 _ => batches.push_back(self.alone(*number)),
@@ -192,15 +207,15 @@ impl OrderRunner<'_> {
             }
             return Vec::new();
         }
-        let mut progress = vec![OrderProgress::Waiting; numbers.len()];
+        let mut progress = vec![ReportedProgress::Waiting; numbers.len()];
         let mut agent_failed = false;
         let mut to_event = |event: ProgramEvent| match event {
             ProgramEvent::Started(at) => {
-                progress[at] = OrderProgress::Started;
+                progress[at] = ReportedProgress::Started;
                 start(at)
             }
             ProgramEvent::Done(at, result) => {
-                progress[at] = OrderProgress::Done;
+                progress[at] = ReportedProgress::Done;
                 on_result(&result);
                 done(at, result)
             }
@@ -252,20 +267,20 @@ impl OrderRunner<'_> {
         }
         if !program.is_ordered() {
             return (0..numbers.len())
-                .filter(|at| progress[*at] != OrderProgress::Done)
+                .filter(|at| progress[*at] != ReportedProgress::Done)
                 .map(|at| numbers[at])
                 .collect();
         }
         // A test before the last finished one that has no result was left out: that is a failure,
         // and so is a process that does nothing for its first test.
-        let reached = progress.iter().rposition(|one| *one == OrderProgress::Done).map_or(1, |at| at + 1);
-        for at in (0..reached).filter(|at| progress[*at] != OrderProgress::Done) {
-            if progress[at] == OrderProgress::Waiting {
+        let reached = progress.iter().rposition(|one| *one == ReportedProgress::Done).map_or(1, |at| at + 1);
+        for at in (0..reached).filter(|at| progress[*at] != ReportedProgress::Done) {
+            if progress[at] == ReportedProgress::Waiting {
                 self.connection.send(&start(at));
             }
             let message = match &ended {
-                Ok(()) if reached > 1 => "its process did not run it, but others after it".to_owned(),
-                Ok(()) => "its process ended before it had begun".to_owned(),
+                Ok(()) if reached > 1 => "its process skipped it and ran later tests".to_owned(),
+                Ok(()) => "its process exited before it started".to_owned(),
                 Err(error) => format!("its process could not be started: {error}"),
             };
             let result = TestResult::crashed(ExitKind::Exit(0), 0.0, Some(message), "");

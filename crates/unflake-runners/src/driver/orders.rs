@@ -13,13 +13,14 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork, setpgid};
 use tracing::debug;
 use unflake_protocol::{AgentMessage, Death, Hello, ListedTest, Order, ProblemKind, RunOrder, Test, TestId, VERSION};
+use unflake_worlds::SpawnSpec;
 
 use crate::driver::agent_error;
 use crate::driver::connection::Connection;
 use crate::driver::driver_env::DriverEnv;
 use crate::driver::list_context::ListContext;
 use crate::driver::order_runner::OrderRunner;
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::driver::trace_recorder::TraceRecorder;
 use crate::options::RunnerOptions;
 use crate::process::child::ChildLimits;
@@ -37,7 +38,7 @@ struct ListedDriver {
     env: DriverEnv,
     connection: Connection,
     environment: u32,
-    suite: Suite,
+    suite: ListedSuite,
     recorder: Option<TraceRecorder>,
     processes: AtomicU32,
     copies: HashMap<u32, Pid>,
@@ -76,6 +77,7 @@ pub(crate) fn run(
         cache,
         shared: env.shared.as_deref(),
         in_other_world: env.spawn.is_some(),
+        is_seeded: env.spawn.as_ref().is_some_and(SpawnSpec::has_random_seed),
         tracing: recorder.as_ref(),
         layers: env.layers.as_deref(),
         filter: env.filter,
@@ -117,6 +119,7 @@ fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str)
         agent: "driver".to_owned(),
         environment,
         parent,
+        process: None,
         pid: std::process::id(),
         connection: 0,
         runner: runner.to_owned(),
@@ -144,7 +147,8 @@ impl ListedDriver {
         for tests in self.suite.tests.chunks(LISTED_AT_ONCE) {
             let listed = |(test, n): (&TestCase, u32)| {
                 let (id, file) = (TestId::new(&test.id), test.file.as_deref().map(Into::into));
-                ListedTest { n, test: Test { id, file, line: test.line, command: test.command.clone() } }
+                let listed = Test { id, file, line: test.line, command: test.command.clone() };
+                ListedTest { n, test: listed, needs: test.needs.clone() }
             };
             self.connection.send(&AgentMessage::Listed { tests: tests.iter().zip(&mut numbers).map(listed).collect() });
         }
@@ -160,8 +164,19 @@ impl ListedDriver {
         while let Some(order) = self.connection.next_order() {
             match order {
                 Order::Run(RunOrder {
-                    tests, again, jobs, limit, probe, depends, apart, in_process, in_order, ..
+                    tests,
+                    again,
+                    jobs,
+                    limit,
+                    probe,
+                    depends,
+                    apart,
+                    in_process,
+                    in_order,
+                    spawn,
+                    ..
                 }) => {
+                    let spawn = spawn.and_then(|text| serde_json::from_str(&text).ok());
                     let runner = OrderRunner {
                         tests: &self.suite.tests,
                         connection: &self.connection,
@@ -170,7 +185,7 @@ impl ListedDriver {
                         processes: &self.processes,
                         tracing: self.recorder.as_ref().map(|recorder| (recorder, self.env.run_dir.as_path())),
                         environment: self.environment,
-                        spawn: self.env.spawn.as_ref(),
+                        spawn: spawn.as_ref().or(self.env.spawn.as_ref()),
                         probe: probe.as_ref(),
                         depends: depends.then_some(self.env.run_dir.as_path()),
                         apart,
@@ -178,15 +193,15 @@ impl ListedDriver {
                         in_order,
                     };
                     // What the user's command says counts for orders that are like it.
-                    let at_once = self.suite.at_once.filter(|_| jobs > 1).unwrap_or(jobs);
+                    let at_once = |stage| self.suite.at_once(stage).filter(|_| jobs > 1).unwrap_or(jobs);
                     runner.run(&tests, again, at_once);
                     self.connection.send(&AgentMessage::Idle);
                 }
-                // The driver's own process holds no state of tests.
-                Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
+                // The driver's own process has no state of tests, and has listed them already.
+                Order::List | Order::Remember | Order::Compare | Order::Restore { .. } | Order::Watch { .. } => {}
                 Order::Sites => self.report_sites(),
                 Order::Filter { path } => self.let_fail(Path::new(&path)),
-                Order::Fork { environment } => self.fork(environment),
+                Order::Fork { environment, .. } => self.fork(environment),
                 Order::Reap { environment } => self.reap(environment),
                 Order::End { failed } => {
                     self.connection.send(&AgentMessage::Bye);
@@ -206,7 +221,7 @@ impl ListedDriver {
 
     fn let_fail(&self, path: &Path) {
         if let Some(Err(error)) = self.suite.assertions.as_ref().map(|assertions| assertions.let_fail(path)) {
-            self.connection.send(&AgentMessage::Note { text: format!("no assertion was let fail: {error}") });
+            self.connection.send(&AgentMessage::Note { text: format!("no assertion was filtered: {error}") });
         }
         self.connection.send(&AgentMessage::Filtering);
     }
@@ -215,7 +230,7 @@ impl ListedDriver {
     /// a new driver.
     fn fork(&mut self, environment: u32) {
         #[allow(unsafe_code)]
-        // SAFETY: between two orders this is the only thread, so the copy holds no lock of another.
+        // SAFETY: between two orders this is the only thread, so the copy has no lock of another.
         match unsafe { fork() } {
             Ok(ForkResult::Parent { child }) => {
                 self.copies.insert(environment, child);
@@ -233,7 +248,7 @@ impl ListedDriver {
                 self.connection.send(&hello(environment, Some(parent), self.names, &self.suite.root));
             }
             Err(error) => {
-                let why = format!("the system refuses: {error}");
+                let why = format!("fork failed: {error}");
                 self.connection.send(&AgentMessage::Unforkable { environment, why });
             }
         }

@@ -22,6 +22,11 @@ pub(crate) trait Program: Send + Sync {
         true
     }
 
+    /// Whether one process uses all jobs of an order, so that no other may run beside it.
+    fn uses_all_jobs(&self) -> bool {
+        !self.is_ordered()
+    }
+
     /// Whether a process that runs the tests with these numbers can run `next` after them. Numbers
     /// are positions in the suite.
     fn may_follow(&self, _numbers: &[u32], _next: u32) -> bool {

@@ -1,26 +1,46 @@
 //! The tests of a driven command: what listing returns.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use unflake_protocol::ProblemKind;
+use unflake_protocol::{ProblemKind, TestNeeds};
 
 use crate::driver::assertion_filter::FiltersAssertions;
 use crate::driver::program::Program;
 
 /// The result of listing.
 #[derive(Default)]
-pub(crate) struct Suite {
+pub(crate) struct ListedSuite {
     /// Paths of test files are relative to this directory.
     pub(crate) root: PathBuf,
     pub(crate) tests: Vec<TestCase>,
     pub(crate) deselected: u32,
     /// How many tests may run at once, where the user's command limits it.
     pub(crate) at_once: Option<u32>,
+    /// How many tests may run at once in each stage, where stages differ.
+    pub(crate) stages: Vec<u32>,
     /// Messages for the user.
     pub(crate) notes: Vec<String>,
     /// The assertions of the tests, where the runner reports them and lets some fail.
     pub(crate) assertions: Option<Arc<dyn FiltersAssertions>>,
+}
+
+impl ListedSuite {
+    /// Starts a stage for the tests that are added from now on.
+    pub(crate) fn start_stage(&mut self, at_once: u32) {
+        self.stages.push(at_once);
+    }
+
+    /// The stage of tests that are added now.
+    pub(crate) fn stage(&self) -> usize {
+        self.stages.len().saturating_sub(1)
+    }
+
+    /// How many tests of a stage may run at once, where the user's command says so.
+    pub(crate) fn at_once(&self, stage: usize) -> Option<u32> {
+        self.stages.get(stage).copied().or(self.at_once)
+    }
 }
 
 /// Why the tests cannot be listed.
@@ -35,6 +55,11 @@ impl ListError {
     /// The user's command or setup cannot work.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self { kind: ProblemKind::Usage, place: None, text: text.into() }
+    }
+
+    /// unflake does not support a part of the command; `hint` is what to do.
+    pub(crate) fn refused(why: impl Display, hint: impl Display) -> Self {
+        Self { kind: ProblemKind::Refused, place: None, text: format!("{why}\n{hint}") }
     }
 
     /// The project does not build, or its tests cannot be collected.
@@ -63,15 +88,30 @@ pub(crate) struct TestCase {
     pub(crate) shared: Option<Arc<dyn Program>>,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
+    /// Tests of a stage start when those of the stage before are over.
+    pub(crate) stage: usize,
     /// The plain runner's command for this test alone.
     pub(crate) command: Vec<String>,
     /// Why the runner skips it although it lists it.
     pub(crate) skipped: Option<String>,
+    /// What it needs for itself.
+    pub(crate) needs: TestNeeds,
 }
 
 impl TestCase {
     /// A test that no file, shared process or skip reason is known of.
     pub(crate) fn new(id: String, name: String, program: Arc<dyn Program>, command: Vec<String>) -> Self {
-        Self { id, name, program, shared: None, file: None, line: None, command, skipped: None }
+        Self {
+            id,
+            name,
+            program,
+            shared: None,
+            file: None,
+            line: None,
+            stage: 0,
+            command,
+            skipped: None,
+            needs: TestNeeds::default(),
+        }
     }
 }

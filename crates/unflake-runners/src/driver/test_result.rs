@@ -33,9 +33,9 @@ impl TestResult {
     /// The process died during the test or after it. `output` becomes the trace of the failure.
     pub(crate) fn crashed(exit: ExitKind, seconds: f64, message: Option<String>, output: &str) -> Self {
         let description = match exit {
-            ExitKind::Exit(code) => format!("the process left with exit code {code}"),
+            ExitKind::Exit(code) => format!("the process exited with code {code}"),
             ExitKind::Signal(number) => format!("killed by {}", signal_name(number)),
-            ExitKind::TimedOut => "the process had to be ended".to_owned(),
+            ExitKind::TimedOut => "the process was killed".to_owned(),
         };
         let message = message.unwrap_or(description);
         let failure = Failure { phase: Phase::Process, trace: output.to_owned(), ..failed("Crashed", &message) };
@@ -43,7 +43,7 @@ impl TestResult {
     }
 
     pub(crate) fn timed_out(seconds: f64, output: &str) -> Self {
-        let message = format!("no end after {seconds:.1} s");
+        let message = format!("timed out after {seconds:.1} s");
         let failure = Failure { phase: Phase::Process, trace: output.to_owned(), ..failed("TimedOut", &message) };
         Self::new(Outcome::TimedOut, seconds).failed(failure)
     }
@@ -55,7 +55,7 @@ impl TestResult {
             (ExitKind::Exit(0), None) => Self::new(Outcome::Passed, end.seconds),
             (ExitKind::Exit(code), None) => {
                 let last = output.lines().last().unwrap_or_default();
-                let message = format!("left with exit code {code}{}{last}", if last.is_empty() { "" } else { ": " });
+                let message = format!("exited with code {code}{}{last}", if last.is_empty() { "" } else { ": " });
                 let failure = Failure { trace: output, ..failed("Failed", &message) };
                 Self::new(Outcome::Failed, end.seconds).failed(failure)
             }

@@ -17,7 +17,7 @@ pub(crate) struct TraceRecorder {
 }
 
 impl TraceRecorder {
-    /// `cache` holds the runtime as long as programs that were built with it are to run.
+    /// `cache` keeps the runtime as long as programs that were built with it are to run.
     pub(crate) fn new(cache: &Path, values: bool) -> Result<Self, String> {
         let runtime = TraceRuntime::lay_out(cache).map_err(|error| error.to_string())?;
         let symbolizer = Mutex::new(Symboliser::new(&cache.join("symbols")));

@@ -24,7 +24,7 @@ impl OneTestCommand {
         }
         let template = Self { words };
         if !PLACES.iter().any(|place| *place != "results" && template.has(place)) {
-            return Err("nothing in it says which test to run: {name}, {id}, {file}, {suite} or {classname}".to_owned());
+            return Err("it does not name the test to run: {name}, {id}, {file}, {suite} or {classname}".to_owned());
         }
         Ok(template)
     }
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
+    fn an_unusable_command_is_an_error() {
         let complaint = |text: &str| OneTestCommand::parse(text).unwrap_err();
         assert_eq!(complaint("run '{name}"), "a ' is not closed");
         assert_eq!(complaint("run \"{name}"), "a \" is not closed");
         assert_eq!(complaint("run {name} \\"), "it ends with a backslash");
         assert_eq!(complaint(" "), "it is empty");
         assert!(complaint("run {nmae}").starts_with("there is no {nmae}, there are {id}, {name}, "));
-        assert!(complaint("run all {results}").starts_with("nothing in it says which test to run"));
+        assert!(complaint("run all {results}").starts_with("it does not name the test to run"));
         assert_eq!(OneTestCommand::parse("run {file}").unwrap().filled(|_| None), Err("file"));
     }
 

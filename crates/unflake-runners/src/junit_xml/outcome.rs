@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use unflake_protocol::{Failure, Outcome, Phase};
 
 use crate::driver::test_result::{TestResult, failed};
-use crate::junit_xml::report::{self, JunitError, JunitEvent, OUTSIDE, Report, Reported};
+use crate::junit_xml::report::{self, JunitError, JunitEvent, JunitReport, OUTSIDE, Reported};
 use crate::process::bounded_text::shortened;
 use crate::process::changed_files::FileStamps;
 use crate::process::files::relative;
@@ -27,12 +27,12 @@ pub(crate) enum NoReport {
     Bad(String),
 }
 
-pub(crate) fn read_written(before: &FileStamps) -> Result<Report, NoReport> {
+pub(crate) fn read_written(before: &FileStamps) -> Result<JunitReport, NoReport> {
     let written = before.written_since();
     if written.is_empty() {
         return Err(NoReport::NoneWritten);
     }
-    let mut all = Report::default();
+    let mut all = JunitReport::default();
     let mut size = 0;
     for path in written {
         let bad = |why: String| NoReport::Bad(format!("`{}` cannot be read: {why}", path.display()));
@@ -53,7 +53,7 @@ pub(crate) fn no_report(why: &NoReport, before: &FileStamps, results: &str, end:
     match why {
         NoReport::Bad(why) => format!("{why}. The command {left}{}", quoted(end)),
         NoReport::NoneWritten => {
-            let older = if before.had_any() { "; what is there is older than this run" } else { "" };
+            let older = if before.had_any() { "; the existing one is older than this run" } else { "" };
             format!("no report was written to `{results}`{older}. The command {left}{}", quoted(end))
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn no_report(why: &NoReport, before: &FileStamps, results: &str, end:
 
 pub(crate) fn how_it_left(exit: ExitKind) -> String {
     match exit {
-        ExitKind::Exit(code) => format!("left with exit code {code}"),
+        ExitKind::Exit(code) => format!("exited with code {code}"),
         ExitKind::Signal(_) | ExitKind::TimedOut => {
             let died = TestResult::crashed(exit, 0.0, None, "").failure;
             died.map_or("died".to_owned(), |failure| format!("was {}", failure.message))
@@ -81,17 +81,15 @@ pub(crate) fn quoted(end: &ProcessEnd) -> String {
 }
 
 /// Messages for the user about the first run.
-pub(crate) fn remarks(report: &Report, end: &ProcessEnd) -> Vec<String> {
+pub(crate) fn remarks(report: &JunitReport, end: &ProcessEnd) -> Vec<String> {
     let mut notes = Vec::new();
     let bad = report.tests.iter().filter(|test| matches!(test.result, JunitEvent::Failed(_))).count();
     if bad > 0 && end.exit == ExitKind::Exit(0) {
-        notes.push(format!("the command left with exit code 0, although {bad} tests failed by its report"));
+        notes.push(format!("the command exited with code 0, although its report has {bad} failed tests"));
     }
     if report.rerun > 0 {
-        notes.push(format!(
-            "the runner itself ran tests again: its report has {} failures that it excused by a later pass",
-            report.rerun
-        ));
+        notes
+            .push(format!("the runner reran tests itself: its report has {} failures that passed later", report.rerun));
     }
     notes
 }
@@ -177,7 +175,7 @@ pub(crate) fn judge_whole(tests: &[Reported], end: &ProcessEnd, here: &Path) -> 
         && (died || end.exit != ExitKind::Exit(0) && !any)
         && last.failure.as_ref().is_none_or(|_| last.outcome == Outcome::Skipped)
     {
-        let message = format!("no test failed by the report, but the command {}", how_it_left(end.exit));
+        let message = format!("the report has no failed test, but the command {}", how_it_left(end.exit));
         let message = if any { format!("after its last test the command {}", how_it_left(end.exit)) } else { message };
         let failure = Failure { phase: Phase::SharedTearDown, trace: printed(end), ..failed("Failed", &message) };
         let outcome = if died { Outcome::Crashed(end.exit.death()) } else { Outcome::Error };
@@ -210,7 +208,7 @@ fn failure_of(trouble: &JunitError, here: &Path) -> Failure {
     let first_line = trouble.text.lines().map(str::trim).find(frame);
     let message = match first_line {
         Some(line) if says_nothing => line,
-        _ if says_nothing => "the test failed and the report does not say why",
+        _ if says_nothing => "the test failed, and the report has no message",
         _ => trouble.message.trim(),
     };
     let phase = if message.starts_with("failed on setup") {
@@ -259,7 +257,7 @@ pub(crate) fn judge_again(
     let judge = |one: &ReportedTestName| match place(one) {
         Some(at) => all[at].clone(),
         None if one.is_outside(tests) => TestResult::new(Outcome::Passed, 0.0),
-        None => not_run("it was not run: the report of the same command does not have it this time", end),
+        None => not_run("it did not run: it is missing from this report of the same command", end),
     };
     known.iter().map(judge).collect()
 }
@@ -284,15 +282,15 @@ pub(crate) fn judge_alone(one: &ReportedTestName, tests: &[Reported], end: &Proc
             1 => "one other test".to_owned(),
             number => format!("{number} other tests"),
         };
-        return not_run(&format!("it was not run: the report has {others}, and the command {left}"), end);
+        return not_run(&format!("it did not run: the report has {others}, and the command {left}"), end);
     };
     match &found.result {
         JunitEvent::Skipped(reason) if reason.message.is_empty() => not_run(
-            &format!("it was not run: the report has it as skipped, without a reason, and the command {left}"),
+            &format!("it did not run: the report has it as skipped, without a reason, and the command {left}"),
             end,
         ),
         JunitEvent::Passed if end.exit != ExitKind::Exit(0) && !any => {
-            let message = format!("it passed by its report and no other test failed, but the command {left}");
+            let message = format!("the report has no failed test, but the command {left}");
             let failure = Failure { phase: Phase::Process, trace: printed(end), ..failed("Failed", &message) };
             TestResult::new(Outcome::Error, found.seconds).failed(failure)
         }
@@ -301,7 +299,7 @@ pub(crate) fn judge_alone(one: &ReportedTestName, tests: &[Reported], end: &Proc
             if let (JunitEvent::Failed(_), ExitKind::Exit(0), Some(failure)) =
                 (&found.result, end.exit, &mut results.failure)
             {
-                failure.trace.push_str("\n(the command left with exit code 0 all the same)");
+                failure.trace.push_str("\n(the command exited with code 0)");
             }
             results
         }

@@ -13,22 +13,22 @@ const MOST_GIVEN: usize = 500;
 const OF_A_SUITE: usize = 32 << 10;
 
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Report {
+pub(crate) struct JunitReport {
     pub(crate) tests: Vec<Reported>,
     /// How many failures the runner itself excused by a later pass.
     pub(crate) rerun: usize,
 }
 
 /// Reads a report, or returns why it cannot be read.
-pub(crate) fn read(bytes: &[u8]) -> Result<Report, String> {
+pub(crate) fn read(bytes: &[u8]) -> Result<JunitReport, String> {
     // Tests may print any bytes: those that are no Unicode are spelled out.
     let text = lossless(&utf8(bytes));
-    let mut report = Report::default();
+    let mut report = JunitReport::default();
     read_junit(text.trim_start_matches('\u{feff}').as_bytes(), &mut report)?;
     Ok(report)
 }
 
-impl JunitListener for Report {
+impl JunitListener for JunitReport {
     fn case(&mut self, test: Reported) -> ControlFlow<()> {
         self.rerun += test.excused.len();
         self.tests.push(test);

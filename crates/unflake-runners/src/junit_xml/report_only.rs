@@ -35,8 +35,8 @@ const RUNNERS: [ReportOnly; 27] = [
     only("PHPUnit", &["phpunit"], "`--log-junit report.xml`"),
     only("ExUnit", &["mix", "test"], "the package junit_formatter"),
     only("Swift", &["swift", "test"], "`--xunit-output report.xml`"),
-    only("Bazel", &["bazel", "test"], "`bazel-testlogs/**/test.xml`, which it writes anyway"),
-    only("sbt", &["sbt"], "`target/test-reports/*.xml`, which it writes anyway"),
+    only("Bazel", &["bazel", "test"], "`bazel-testlogs/**/test.xml`, which it always writes"),
+    only("sbt", &["sbt"], "`target/test-reports/*.xml`, which it always writes"),
     only("Dart", &["dart", "test"], "the package junitreport"),
     only("Flutter", &["flutter", "test"], "the package junitreport"),
     only("prove", &["prove"], "`--formatter TAP::Formatter::JUnit`"),
@@ -67,7 +67,7 @@ pub(super) fn explain(
     }
     let ReportOnly { name, report, .. } = script.as_deref().and_then(find).or_else(|| find(command))?;
     Some(UnsupportedCommand {
-        why: format!("unflake cannot start single tests of {name} by itself"),
+        why: format!("unflake cannot start single tests of {name}"),
         hint: format!(
             "it can by a JUnit report ({report}): `unflake run --results report.xml --one-test 'COMMAND {{name}}' -- …`, \
              see docs/book/other-runners.md"
@@ -112,7 +112,7 @@ mod tests {
         let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let is_supported = |command: &[String]| command.first().is_some_and(|word| word == "supported");
         let why = explain(&command, project.path(), &is_supported).map(|found| found.why);
-        let expected = expected.map(|name| format!("unflake cannot start single tests of {name} by itself"));
+        let expected = expected.map(|name| format!("unflake cannot start single tests of {name}"));
         assert_eq!(why, expected);
     }
 

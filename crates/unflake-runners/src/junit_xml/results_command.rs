@@ -17,7 +17,7 @@ use unflake_protocol::Outcome;
 
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program, ProgramEvent};
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::driver::test_result::{TestResult, failed};
 use crate::junit_xml::one_test_command::{OneTestCommand, regex_of};
 use crate::junit_xml::outcome::{
@@ -101,7 +101,7 @@ impl Runner for ResultsCommand {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let (command, results) = (context.command, context.options.one("results"));
     let template = OneTestCommand::parse(context.options.one("one-test"))
         .map_err(|why| ListError::usage(format!("the command for one test cannot be used: {why}")))?;
@@ -112,7 +112,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         let text = format!("the report has no tests, and the command {}{}", how_it_left(end.exit), quoted(&end));
         return Err(ListError::collection(text));
     }
-    let mut suite = Suite { root: context.here.clone(), notes: remarks(&report, &end), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), notes: remarks(&report, &end), ..ListedSuite::default() };
     let first = judge_whole(&report.tests, &end, &context.here);
     let known = known(report.tests, &context.here);
     let files = known.iter().filter(|one| one.file.is_none()).count();
@@ -159,7 +159,7 @@ fn run_whole(command: &[String], context: &ListContext<'_>) -> Result<ProcessEnd
             return Ok(end);
         }
         (Err(error), _) => error.to_string(),
-        (Ok(()), None) => "it ended without a word".to_owned(),
+        (Ok(()), None) => "no output".to_owned(),
     };
     Err(ListError::usage(format!("`{}` cannot be started: {why}", command.join(" "))))
 }

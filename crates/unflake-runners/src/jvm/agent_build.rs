@@ -10,147 +10,57 @@ use std::process::Command;
 use crate::process::captured_command;
 use crate::process::files::{file_contains, find_program, relative};
 
-type Sources = &'static [(&'static str, &'static str)];
+/// The path below `agents/jvm` and the contents of a source file.
+type JavaSource = &'static (&'static str, &'static [u8]);
 
-macro_rules! sources {
-    ($($path:literal)*) => { &[$(($path, include_str!(concat!("../../../../agents/jvm/", $path)))),*] };
-}
-
-const EXTENSION: Sources = sources!["maven/unflake/jvm/maven/SurefireHandoff.java"];
-/// Types that Maven declares itself.
-const STUBS: Sources = sources![
-    "maven/stubs/org/apache/maven/execution/MojoExecutionEvent.java"
-    "maven/stubs/org/apache/maven/execution/MojoExecutionListener.java"
-    "maven/stubs/org/apache/maven/plugin/Mojo.java"
-    "maven/stubs/org/apache/maven/plugin/MojoExecution.java"
-    "maven/stubs/org/apache/maven/plugin/MojoExecutionException.java"
-    "maven/stubs/org/apache/maven/project/MavenProject.java"
+static SOURCES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/jvm_agent.rs"));
+/// The parts of the agent that do not depend on the test framework.
+const COMMON: [&str; 11] = [
+    "Main.java",
+    "Premain.java",
+    "bytecode/",
+    "isolation/",
+    "layers/",
+    "protocol/",
+    "run/",
+    "seeds/",
+    "state/",
+    "trace/",
+    "util/",
 ];
 const COMPONENTS: &str = include_str!("../../../../agents/jvm/maven/META-INF/plexus/components.xml");
 /// Takes the place of the java program that Surefire starts.
 pub(crate) const JAVA: &str = include_str!("../../../../agents/jvm/maven/java.sh");
-
-const COMMON: Sources = sources![
-    "agent/unflake/jvm/Main.java"
-    "agent/unflake/jvm/Premain.java"
-    "agent/unflake/jvm/bytecode/CatchAllBlock.java"
-    "agent/unflake/jvm/bytecode/ClassFileReader.java"
-    "agent/unflake/jvm/bytecode/ClassRewriter.java"
-    "agent/unflake/jvm/bytecode/CodeAttribute.java"
-    "agent/unflake/jvm/bytecode/CodeLayout.java"
-    "agent/unflake/jvm/bytecode/ConstantPool.java"
-    "agent/unflake/jvm/bytecode/EntryInstrumenter.java"
-    "agent/unflake/jvm/bytecode/ExceptionHandlers.java"
-    "agent/unflake/jvm/bytecode/Instructions.java"
-    "agent/unflake/jvm/bytecode/LoaderVisibility.java"
-    "agent/unflake/jvm/bytecode/MethodDescriptor.java"
-    "agent/unflake/jvm/bytecode/MethodInfo.java"
-    "agent/unflake/jvm/bytecode/MethodInstrumenter.java"
-    "agent/unflake/jvm/bytecode/StackMapFrames.java"
-    "agent/unflake/jvm/bytecode/UnsupportedCodeException.java"
-    "agent/unflake/jvm/isolation/ClassPathCache.java"
-    "agent/unflake/jvm/isolation/IsolatedRunner.java"
-    "agent/unflake/jvm/isolation/JvmDefaults.java"
-    "agent/unflake/jvm/isolation/MetaspaceBudget.java"
-    "agent/unflake/jvm/isolation/ProjectClassLoader.java"
-    "agent/unflake/jvm/protocol/AgentError.java"
-    "agent/unflake/jvm/protocol/DriverOutput.java"
-    "agent/unflake/jvm/protocol/FailureDescription.java"
-    "agent/unflake/jvm/protocol/Json.java"
-    "agent/unflake/jvm/protocol/JsonObject.java"
-    "agent/unflake/jvm/run/CapturedOutput.java"
-    "agent/unflake/jvm/run/RequestedTest.java"
-    "agent/unflake/jvm/run/ResultReporter.java"
-    "agent/unflake/jvm/run/SurefireScanner.java"
-    "agent/unflake/jvm/run/TestFramework.java"
-    "agent/unflake/jvm/run/TestModule.java"
-    "agent/unflake/jvm/run/TestSelection.java"
-    "agent/unflake/jvm/run/UniqueNames.java"
-    "agent/unflake/jvm/run/UnsupportedProjectException.java"
-    "agent/unflake/jvm/util/ProcessId.java"
-    "agent/unflake/jvm/util/Streams.java"
-    "agent/unflake/jvm/util/ValueFormatter.java"
-];
-/// Reports layer facts of tests.
-const LAYERS: Sources = sources![
-    "agent/unflake/jvm/layers/AssertionFilter.java"
-    "agent/unflake/jvm/layers/AssertionInstrumenter.java"
-    "agent/unflake/jvm/layers/AssertionRecorder.java"
-    "agent/unflake/jvm/layers/AssertionSite.java"
-    "agent/unflake/jvm/layers/FailureCatchers.java"
-    "agent/unflake/jvm/layers/LayerFile.java"
-    "agent/unflake/jvm/layers/LayerRecorder.java"
-    "agent/unflake/jvm/layers/RecordedValue.java"
-    "agent/unflake/jvm/layers/SourceIndex.java"
-    "agent/unflake/jvm/layers/TearDownInstrumenter.java"
-    "agent/unflake/jvm/layers/WindowSnapshot.java"
-];
-/// Records the lines that tests run through.
-const LINES: Sources = sources![
-    "agent/unflake/jvm/trace/LineInstrumenter.java"
-    "agent/unflake/jvm/trace/LineTracer.java"
-    "agent/unflake/jvm/trace/MappedFile.java"
-    "agent/unflake/jvm/trace/NondeterministicCalls.java"
-    "agent/unflake/jvm/trace/PlaceTable.java"
-    "agent/unflake/jvm/trace/ProcessTrace.java"
-    "agent/unflake/jvm/trace/ThreadTrace.java"
-    "agent/unflake/jvm/trace/TraceProbe.java"
-    "agent/unflake/jvm/trace/TracedMethod.java"
-    "agent/unflake/jvm/trace/ValueInstrumenter.java"
-];
 /// Names the class that a JVM calls first when the agent is its `-javaagent`.
 const MANIFEST: &str = include_str!("../../../../agents/jvm/agent/MANIFEST.MF");
-const PLATFORM: Sources = sources![
-    "agent/unflake/jvm/platform/DescriptorProxy.java"
-    "agent/unflake/jvm/platform/JUnitPlatform.java"
-    "agent/unflake/jvm/platform/PlatformListener.java"
-    "agent/unflake/jvm/platform/ReorderingEngine.java"
-];
-const STATE: Sources = sources![
-    "agent/unflake/jvm/state/AccessPath.java"
-    "agent/unflake/jvm/state/ContainerDiff.java"
-    "agent/unflake/jvm/state/FieldAccess.java"
-    "agent/unflake/jvm/state/HeapDiff.java"
-    "agent/unflake/jvm/state/HeapSnapshot.java"
-    "agent/unflake/jvm/state/InternalsSnapshot.java"
-    "agent/unflake/jvm/state/JvmAccess.java"
-    "agent/unflake/jvm/state/ObjectShape.java"
-    "agent/unflake/jvm/state/ObjectSnapshot.java"
-    "agent/unflake/jvm/state/OpenDescriptors.java"
-    "agent/unflake/jvm/state/ProcessSettings.java"
-    "agent/unflake/jvm/state/ProjectFiles.java"
-    "agent/unflake/jvm/state/StateCell.java"
-    "agent/unflake/jvm/state/StateProbe.java"
-    "agent/unflake/jvm/state/StaticFields.java"
-    "agent/unflake/jvm/state/ThreadState.java"
-];
-const JUPITER: Sources = sources!["agent/unflake/jvm/warmup/JupiterWarmUp.java"];
-const CLASSIC: Sources = sources![
-    "agent/unflake/jvm/junit4/CategoryFilter.java"
-    "agent/unflake/jvm/junit4/ChildOrder.java"
-    "agent/unflake/jvm/junit4/JUnit3Suites.java"
-    "agent/unflake/jvm/junit4/JUnit4.java"
-    "agent/unflake/jvm/junit4/JUnit4Listener.java"
-    "agent/unflake/jvm/warmup/JUnit4WarmUp.java"
-];
-const OLDEST: Sources = sources!["agent/unflake/jvm/junit3/JUnit3.java"];
+
+/// … of the agent that only seeds random numbers.
+const SEEDS_MANIFEST: &str = include_str!("../../../../agents/jvm/agent/SEEDS.MF");
+
+/// The sources below a folder whose paths begin with one of these parts.
+fn sources(folder: &str, parts: &[&str]) -> Vec<JavaSource> {
+    let is_in =
+        |name: &str| name.strip_prefix(folder).is_some_and(|path| parts.iter().any(|part| path.starts_with(part)));
+    SOURCES.iter().filter(|(name, _)| is_in(name)).collect()
+}
 
 /// Compiles into a cache and reuses what is there.
 pub(crate) struct AgentBuild<'a> {
     pub(crate) cache: &'a Path,
 }
 
-/// The versions of JUnit in a project.
+/// The test frameworks of a project.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
-pub(crate) struct JunitSupport {
+pub(crate) struct FrameworkSupport {
     pub(crate) platform: bool,
     pub(crate) jupiter: bool,
     pub(crate) classic: bool,
     /// JUnit 3 without JUnit 4.
     pub(crate) oldest: bool,
+    pub(crate) testng: bool,
 }
 
-impl JunitSupport {
+impl FrameworkSupport {
     /// Of a class path whose tests Surefire runs by this provider, or what it runs that unflake
     /// does not.
     pub(crate) fn of(provider: &str, class_path: &[String]) -> Result<Self, &'static str> {
@@ -165,14 +75,15 @@ impl JunitSupport {
             "junitplatform" | "junit" => {}
             "junit4" | "junitcore" if classic => {}
             "junit4" | "junitcore" => return Err("JUnit 4.0 to 4.3; JUnit 4.4 or later works"),
-            "testng" | "testngprovider" => return Err("TestNG; JUnit 3, 4 and 5 work"),
-            _ => return Err("this provider of Surefire; JUnit 3, 4 and 5 work"),
+            "testng" if has("org/testng/IConfigurable.class") => {}
+            "testng" => return Err("TestNG before 5.14; TestNG 5.14 or later works"),
+            _ => return Err("this provider of Surefire; JUnit and TestNG work"),
         }
         let jupiter = platform
             && has("org/junit/jupiter/api/Test.class")
             && has("org/junit/jupiter/engine/JupiterTestEngine.class");
         let oldest = kind == "junit" && !classic;
-        Ok(Self { platform, jupiter, classic, oldest })
+        Ok(Self { platform, jupiter, classic, oldest, testng: kind == "testng" })
     }
 }
 
@@ -180,9 +91,12 @@ impl AgentBuild<'_> {
     /// The extension that Maven loads, a directory of classes.
     pub(crate) fn extension(&self) -> Result<PathBuf, String> {
         let javac = javac(None)?;
-        self.cached("maven", &[EXTENSION, STUBS], &COMPONENTS, |directory| {
-            write(&directory.join("stubs"), "maven/stubs/", STUBS)?;
-            let sources = write(&directory.join("sources"), "maven/", EXTENSION)?;
+        // Types that Maven declares itself.
+        let declared = sources("maven/stubs/", &[""]);
+        let own = sources("maven/", &["unflake/"]);
+        self.cached("maven", &[&declared[..], &own].concat(), &COMPONENTS, |directory| {
+            write(&directory.join("stubs"), "maven/stubs/", &declared)?;
+            let sources = write(&directory.join("sources"), "maven/", &own)?;
             let classes = directory.join("classes");
             let stubs = directory.join("stubs");
             compile(&javac, &["-implicit:none".as_ref(), "-sourcepath".as_ref(), stubs.as_ref()], &classes, &sources)?;
@@ -194,32 +108,57 @@ impl AgentBuild<'_> {
     }
 
     /// The agent for a project with this class path, a jar.
-    pub(crate) fn agent(&self, java: &Path, support: JunitSupport, class_path: &[String]) -> Result<PathBuf, String> {
-        let mut parts = vec![COMMON, LAYERS, LINES, STATE];
-        parts.extend(support.platform.then_some(PLATFORM));
-        parts.extend(support.jupiter.then_some(JUPITER));
-        parts.extend(support.classic.then_some(CLASSIC));
-        parts.extend(support.oldest.then_some(OLDEST));
+    pub(crate) fn agent(
+        &self,
+        java: &Path,
+        support: FrameworkSupport,
+        class_path: &[String],
+    ) -> Result<PathBuf, String> {
+        let mut parts = COMMON.to_vec();
+        parts.extend(support.platform.then_some("platform/"));
+        parts.extend(support.jupiter.then_some("warmup/Jupiter"));
+        parts.extend(support.classic.then_some(["junit4/", "warmup/JUnit4"]).into_iter().flatten());
+        parts.extend(support.oldest.then_some("junit3/"));
+        parts.extend(support.testng.then_some("testng/"));
+        let sources = sources("agent/unflake/jvm/", &parts);
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         // The versions that it is compiled against are part of its cache key.
         let against: Vec<String> = class_path
             .iter()
             .filter_map(name)
-            .filter(|name| name.contains("junit") && name.ends_with(".jar"))
+            .filter(|name| (name.contains("junit") || name.contains("testng")) && name.ends_with(".jar"))
             .collect();
         let javac = javac(Some(java))?;
-        self.cached("junit", &parts, &(MANIFEST, against), |directory| {
-            let mut sources = Vec::new();
-            for part in &parts {
-                sources.extend(write(&directory.join("sources"), "agent/", part)?);
-            }
+        let options = ["-cp".to_owned(), class_path.join(":")];
+        self.jar("junit", &javac, &sources, MANIFEST, &options, &against)
+    }
+
+    /// The agent that seeds random numbers in any JVM, a jar.
+    pub(crate) fn seeds(&self) -> Result<PathBuf, String> {
+        let sources = sources("agent/unflake/jvm/", &["bytecode/", "seeds/", "util/JvmAccess"]);
+        self.jar("seeds", &javac(None)?, &sources, SEEDS_MANIFEST, &[], &())
+    }
+
+    fn jar(
+        &self,
+        name: &str,
+        javac: &Path,
+        sources: &[JavaSource],
+        manifest: &str,
+        options: &[String],
+        key: &dyn Keyed,
+    ) -> Result<PathBuf, String> {
+        let mut hasher = DefaultHasher::new();
+        key.add_to(&mut hasher);
+        self.cached(name, sources, &(manifest, hasher.finish()), |directory| {
+            let sources = write(&directory.join("sources"), "agent/", sources)?;
             let classes = directory.join("classes");
-            compile(&javac, &["-cp".as_ref(), class_path.join(":").as_ref()], &classes, &sources)?;
-            let (jar, manifest) = (directory.join("agent.jar"), directory.join("MANIFEST.MF"));
-            put(&manifest, MANIFEST)?;
+            compile(javac, &options.iter().map(AsRef::as_ref).collect::<Vec<_>>(), &classes, &sources)?;
+            let (jar, file) = (directory.join("agent.jar"), directory.join("MANIFEST.MF"));
+            put(&file, manifest)?;
             // Uncompressed: every JVM reads it at its start.
             let mut pack = Command::new(javac.with_file_name("jar"));
-            run(pack.arg("c0fm").args([&jar, &manifest]).arg("-C").arg(&classes).arg("."))?;
+            run(pack.arg("c0fm").args([&jar, &file]).arg("-C").arg(&classes).arg("."))?;
             Ok(vec![jar])
         })
         .map(|directory| directory.join("agent.jar"))
@@ -230,12 +169,12 @@ impl AgentBuild<'_> {
     fn cached(
         &self,
         name: &str,
-        parts: &[Sources],
+        sources: &[JavaSource],
         key: &dyn Keyed,
         make: impl FnOnce(&Path) -> Result<Vec<PathBuf>, String>,
     ) -> Result<PathBuf, String> {
         let mut hasher = DefaultHasher::new();
-        parts.hash(&mut hasher);
+        sources.hash(&mut hasher);
         key.add_to(&mut hasher);
         let directory = self.cache.join("jvm").join(format!("{name}-{:016x}", hasher.finish()));
         if is_whole(&directory) {
@@ -290,15 +229,15 @@ fn sum(file: &Path) -> Option<u64> {
     Some(hasher.finish())
 }
 
-fn write(directory: &Path, prefix: &str, sources: Sources) -> Result<Vec<PathBuf>, String> {
-    let one = |(name, text): &(&str, &str)| {
+fn write(directory: &Path, prefix: &str, sources: &[JavaSource]) -> Result<Vec<PathBuf>, String> {
+    let one = |(name, text): &JavaSource| {
         let path = directory.join(name.strip_prefix(prefix).unwrap_or(name));
         put(&path, text).map(|()| path)
     };
     sources.iter().map(one).collect()
 }
 
-fn put(path: &Path, text: &str) -> Result<(), String> {
+fn put(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(path, text))
@@ -319,7 +258,7 @@ fn run(command: &mut Command) -> Result<(), String> {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`{program}` could not compile unflake's part for Java ({}):\n{}", output.status, stderr.trim()))
+    Err(format!("`{program}` could not compile unflake's Java agent ({}):\n{}", output.status, stderr.trim()))
 }
 
 /// The compiler beside this java, in JAVA_HOME, or in PATH.
@@ -351,13 +290,14 @@ mod tests {
             fs::write(&file, "good").unwrap();
             Ok(vec![file])
         };
-        let directory = kit.cached("x", &[COMMON], &1, make).unwrap();
-        assert_eq!((kit.cached("x", &[COMMON], &1, make).unwrap(), cached.get()), (directory.clone(), 1));
-        assert_ne!(kit.cached("x", &[COMMON], &2, make).unwrap(), directory);
+        let common = sources("agent/unflake/jvm/", &COMMON);
+        let directory = kit.cached("x", &common, &1, make).unwrap();
+        assert_eq!((kit.cached("x", &common, &1, make).unwrap(), cached.get()), (directory.clone(), 1));
+        assert_ne!(kit.cached("x", &common, &2, make).unwrap(), directory);
         fs::write(directory.join("it"), "bad").unwrap();
-        assert_eq!(kit.cached("x", &[COMMON], &1, make).unwrap(), directory);
+        assert_eq!(kit.cached("x", &common, &1, make).unwrap(), directory);
         assert_eq!((fs::read_to_string(directory.join("it")).unwrap().as_str(), cached.get()), ("good", 3));
-        assert!(kit.cached("x", &[COMMON], &3, |_| Err("no".to_owned())).is_err());
+        assert!(kit.cached("x", &common, &3, |_| Err("no".to_owned())).is_err());
         assert_eq!(fs::read_dir(cache.path().join("jvm")).unwrap().count(), 2);
     }
 }

@@ -1,4 +1,5 @@
-//! The `-javaagent` option of a JVM: which lines, values, layers and assertions the agent observes.
+//! The `-javaagent` option of a JVM: which lines, values, layers and assertions the agent observes, and
+//! whether it seeds random numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,9 @@ pub(crate) fn observing(
         let filter = if filters { ",filter" } else { "" };
         let (run_dir, root) = (context.run_dir.display(), context.here.display());
         wanted.push(("layers", put("layers", format!("{layers}{filter}\n{run_dir}\n{root}\n{root_lines}"))?));
+    }
+    if context.is_seeded {
+        wanted.push(("seeds", put("seeds", String::new())?));
     }
     if let Some(assertions) = assertions {
         assertions.read(roots);

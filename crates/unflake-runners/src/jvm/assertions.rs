@@ -182,8 +182,10 @@ mod tests {
         let table = assertions.table();
         assert_eq!(table.lines().next(), Some("src/a/A.java\t2\tassertTrue\tA.a\t0\tassertTrue(x)"));
         assert_eq!(table.lines().count(), 3, "{table}");
-        let told = fs::read_to_string(assertions.write_sites(place.path()).unwrap()).unwrap();
-        assert!(told.lines().nth(2).unwrap().contains(r#""expression":"assertThat(y).isNull()","ordinal":0,"line":3"#));
+        let table = fs::read_to_string(assertions.write_sites(place.path()).unwrap()).unwrap();
+        assert!(
+            table.lines().nth(2).unwrap().contains(r#""expression":"assertThat(y).isNull()","ordinal":0,"line":3"#)
+        );
 
         let named = |expression: &str| {
             let name = r#""file":"src/a/A.java","function":"A.a","ordinal":0"#;

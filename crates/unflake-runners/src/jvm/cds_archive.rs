@@ -25,7 +25,7 @@ pub(crate) struct CdsArchive {
 }
 
 /// Splits off the entries that may go to the front: JUnit's own jars, whose class names are unique.
-pub(crate) fn parted(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
+pub(crate) fn split_class_path(class_path: Vec<String>) -> (Vec<String>, Vec<String>) {
     let of_runner = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or(path);
         let ours = ["junit", "surefire", "common-j", "opentest4j", "apiguardian", "hamcrest-core"];
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn only_jars_of_the_runner_change_their_place() {
         let path = |text: &str| text.split(':').map(str::to_owned).collect::<Vec<_>>();
-        let (front, rest) = parted(path(
+        let (front, rest) = split_class_path(path(
             "/p/target/test-classes:/r/lang3.jar:/r/junit-jupiter-api-5.jar:/r/junit/x.jar:/r/junit-4.jar",
         ));
         assert_eq!(front, path("/r/junit-jupiter-api-5.jar:/r/junit-4.jar"));

@@ -70,29 +70,29 @@ fn simple_names(text: &[u8]) -> BTreeSet<String> {
 }
 
 /// The bytes that have not been read yet.
-struct ByteReader<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn skip(&mut self, count: usize) -> Option<()> {
+    pub(super) fn skip(&mut self, count: usize) -> Option<()> {
         self.take(count).map(|_| ())
     }
 
-    fn u16(&mut self) -> Option<u16> {
+    pub(super) fn u16(&mut self) -> Option<u16> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 
     /// The strings in the constant pool, by index.
-    fn texts(&mut self) -> Option<Vec<Option<&'a [u8]>>> {
+    pub(super) fn texts(&mut self) -> Option<Vec<Option<&'a [u8]>>> {
         let count = usize::from(self.u16()?);
         let mut texts = vec![None];
         while texts.len() < count {
@@ -115,7 +115,7 @@ impl<'a> ByteReader<'a> {
         Some(texts)
     }
 
-    fn attributes(&mut self, mut see: impl FnMut(u16, &'a [u8])) -> Option<()> {
+    pub(super) fn attributes(&mut self, mut see: impl FnMut(u16, &'a [u8])) -> Option<()> {
         for _ in 0..self.u16()? {
             let (name, length) = (self.u16()?, self.u32()?);
             see(name, self.take(length as usize)?);

@@ -33,9 +33,9 @@ const ARCHIVE: &str = "-XX:SharedArchiveFile=";
 impl Jvm {
     /// The process that runs each group of equal neighbors in its own class loader.
     pub(crate) fn start_in_process(&self, tests: &[&TestCase]) -> Result<ProcessSpec, String> {
-        let (order, line) = self.write_order(tests)?;
+        let (order, line) = self.write_order(tests, false)?;
         // Most code of such a JVM runs a few times and goes with its class loader.
-        let mut start = self.with_order(&line, 1);
+        let mut start = self.with_order(&line, 1, 1)?;
         let class_path = start.words.iter().rposition(|word| word == "-cp").and_then(|at| start.words.get_mut(at + 1));
         let class_path = class_path.ok_or("its JVM has no class path")?;
         let mut whole = class_path.split(':').map(str::to_owned);
@@ -43,7 +43,7 @@ impl Jvm {
         let (shared, own): (Vec<String>, Vec<String>) = whole.partition(|path| is_shared(path));
         *class_path = agent.into_iter().chain(shared).collect::<Vec<_>>().join(":");
         // The archive is tied to the beginning of the class path.
-        if !cds_archive::parted(own.clone()).0.is_empty() {
+        if !cds_archive::split_class_path(own.clone()).0.is_empty() {
             start.words.retain(|word| !word.starts_with(ARCHIVE));
         }
         let loaders = order.with_extension("loaders");

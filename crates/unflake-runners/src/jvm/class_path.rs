@@ -7,15 +7,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use unflake_worlds::RuntimeSupport;
+
 use crate::driver::build_cache;
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite};
+use crate::driver::suite::{ListError, ListedSuite};
 use crate::jvm;
 use crate::jvm::assertions::Assertions;
-use crate::jvm::module::{Forks, Jvm, JvmInvocation, JvmTest};
+use crate::jvm::forks::Forks;
+use crate::jvm::module::{Jvm, JvmInvocation, JvmListing};
+use crate::jvm::seeds;
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
-use crate::process::files::{file_contains, find_program, relative};
+use crate::process::files::{file_contains, find_program, program_name, relative};
 use crate::process::spec::{EnvChanges, apply_env};
 use crate::runner::{AgentEntry, Driver, Profile, Runner, RunnerOption, Texts};
 
@@ -62,6 +66,11 @@ impl Runner for ClassPath {
     fn recognizes(&self, _command: &[String]) -> bool {
         false
     }
+
+    fn runtime_support(&self, command: &[String], cache: Option<&Path>) -> Vec<RuntimeSupport> {
+        let is_java = program_name(command) == Some("java");
+        is_java.then(|| seeds::support(cache)).flatten().into_iter().collect()
+    }
 }
 
 /// A module with everything that a JVM for its tests needs.
@@ -82,7 +91,7 @@ pub(crate) struct CompiledModule {
 }
 
 /// The command compiles, and perhaps writes the file.
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     // The command returns nothing but what it compiles.
     build_cache::built("classes", context, |_| build(context, |_| {}))?;
     let path = context.here.join(context.options.one("classpath-file"));
@@ -102,14 +111,14 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         roots: SOURCES.iter().map(|root| context.here.join(root)).filter(|root| root.is_dir()).collect(),
         settings: Vec::new(),
     };
-    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), at_once: Some(1), ..ListedSuite::default() };
     let mut words = vec!["java".to_owned()];
     words.extend(compiled.options.iter().cloned());
     words.extend(["-cp".to_owned(), compiled.class_path.join(":"), "org.junit.runner.JUnitCore".to_owned()]);
     let assertions = Assertions::wanted(context);
-    let (jvm, tests) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
+    let (jvm, listing) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
     // JUnit 4 has a program that runs a class. JUnit 5 has none that is always there.
-    jvm.add(&tests, Forks { apart: false, at_once: 1 }, &mut suite, |test| match test.key.starts_with("classic:") {
+    jvm.add(&listing, Forks::ONE, &mut suite, |test| match test.key.starts_with("classic:") {
         true => words.iter().chain([&test.class]).cloned().collect(),
         false => context.command.to_vec(),
     });
@@ -156,9 +165,11 @@ impl CompiledModule {
         self,
         context: &ListContext<'_>,
         assertions: Option<&Arc<Assertions>>,
-        suite: &mut Suite,
-    ) -> Result<(Arc<Jvm>, Vec<JvmTest>), ListError> {
-        let provider = provider(&self.class_path).map_err(|why| ListError::usage(format!("{}: {why}", self.name)))?;
+        suite: &mut ListedSuite,
+    ) -> Result<(Arc<Jvm>, JvmListing), ListError> {
+        let wants_testng = self.settings.iter().any(|(name, value)| name == "framework" && value == "testng");
+        let provider = provider(&self.class_path, wants_testng)
+            .map_err(|why| ListError::usage(format!("{}: {why}", self.name)))?;
         let mut settings = format!("providerConfiguration={provider}\n");
         settings.extend((0..).zip(&self.classes).map(|(at, class)| format!("tc.{at}={class}\n")));
         settings.extend(self.settings.iter().map(|(name, value)| format!("{name}={value}\n")));
@@ -185,9 +196,9 @@ impl CompiledModule {
             context,
             assertions,
         )?);
-        let (tests, notes) = jvm.list(context)?;
-        suite.notes.extend(notes);
-        Ok((jvm, tests))
+        let mut listing = jvm.list(context)?;
+        suite.notes.append(&mut listing.notes);
+        Ok((jvm, listing))
     }
 }
 
@@ -220,9 +231,13 @@ fn gather(directory: &Path, root: &Path, classes: &mut Vec<String>) {
     }
 }
 
-/// The provider that Surefire would choose for the JUnit in this class path.
-fn provider(class_path: &[String]) -> Result<&'static str, &'static str> {
+/// The provider of Surefire for the test framework in this class path.
+fn provider(class_path: &[String], wants_testng: bool) -> Result<&'static str, &'static str> {
     let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
+    let testng = "org.apache.maven.surefire.testng.TestNGProvider";
+    if wants_testng {
+        return Ok(testng);
+    }
     if has("org/junit/platform/engine/TestEngine.class") {
         return match has("org/junit/platform/launcher/Launcher.class") {
             true => Ok("org.apache.maven.surefire.junitplatform.JUnitPlatformProvider"),
@@ -233,7 +248,8 @@ fn provider(class_path: &[String]) -> Result<&'static str, &'static str> {
     }
     match has("org/junit/runners/ParentRunner.class") {
         true => Ok("org.apache.maven.surefire.junit4.JUnit4Provider"),
-        false => Err("neither JUnit 4 nor JUnit 5 is in the class path"),
+        false if has("org/testng/TestNG.class") => Ok(testng),
+        false => Err("neither JUnit 4, JUnit 5 nor TestNG is in the class path"),
     }
 }
 

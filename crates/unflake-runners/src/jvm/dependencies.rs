@@ -35,13 +35,13 @@ struct DependencyReport {
     looked: BTreeSet<String>,
     missed: BTreeSet<String>,
     searched: BTreeMap<String, BTreeSet<String>>,
-    programs: Vec<Program>,
+    programs: Vec<UsedProgram>,
     outside: BTreeMap<&'static str, BTreeSet<PathBuf>>,
     unknown: BTreeSet<String>,
 }
 
 #[derive(Serialize)]
-struct Program {
+struct UsedProgram {
     program: PathBuf,
     followed: bool,
 }
@@ -79,7 +79,7 @@ impl Jvm {
         report.unknown.extend(used.gaps.iter().cloned());
         report
             .programs
-            .extend(used.programs.iter().map(|program| Program { program: program.clone(), followed: true }));
+            .extend(used.programs.iter().map(|program| UsedProgram { program: program.clone(), followed: true }));
         let outputs = self.outputs();
         let sources = SourceMapper { jvm: self, outputs: &outputs };
         used.read.iter().for_each(|path| sources.read(path, &mut report));
@@ -133,9 +133,10 @@ impl SourceMapper<'_> {
         }
         if found.is_empty() {
             let what = name.display();
-            report
-                .unknown
-                .insert(format!("it uses {what}, and which file of the project that was made from is not known"));
+            report.unknown.insert(format!("it uses {what}, whose source file is unknown"));
+        }
+        if !is_class {
+            self.missed_sources(self.resource_roots(output), name, report);
         }
         for source in found {
             let list = if is_class { &mut report.executed } else { &mut report.read };
@@ -169,7 +170,7 @@ impl SourceMapper<'_> {
         let near = |root: &PathBuf| {
             output.ancestors().take(5).any(|above| above.parent().is_some() && root.starts_with(above))
         };
-        beside.chain(roots).filter(near).filter(|root| root.is_dir()).collect()
+        beside.chain(roots).filter(near).collect()
     }
 
     /// A file that appears at this path would be used.
@@ -188,6 +189,12 @@ impl SourceMapper<'_> {
             }
             false => (self.resource_roots(output), name),
         };
+        self.missed_sources(roots, &name, report);
+    }
+
+    /// A file that appears at this path below one of the roots, which may not exist either, would
+    /// be used.
+    fn missed_sources(&self, roots: Vec<PathBuf>, name: &Path, report: &mut DependencyReport) {
         for root in roots {
             // The first missing part of the path.
             let mut way = root;

@@ -8,13 +8,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use unflake_worlds::RuntimeSupport;
+
 use crate::driver::build_cache;
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite};
+use crate::driver::suite::{ListError, ListedSuite};
 use crate::jvm;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::class_path::{self, CompiledModule};
-use crate::jvm::module::{Forks, JvmTest, differing};
+use crate::jvm::forks::Forks;
+use crate::jvm::module::{JvmTest, differing};
+use crate::jvm::seeds;
 use crate::process::files::{find_program, program_name};
 use crate::runner::{AgentEntry, DefaultCommand, Driver, Profile, ProjectFiles, Runner};
 
@@ -54,6 +58,10 @@ impl Runner for Gradle {
         matches!(program_name(command), Some("gradle" | "gradlew"))
     }
 
+    fn runtime_support(&self, command: &[String], cache: Option<&Path>) -> Vec<RuntimeSupport> {
+        self.recognizes(command).then(|| seeds::support(cache)).flatten().into_iter().collect()
+    }
+
     fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
         let has = |name: &str| project.join(name).is_file();
         let script = ["build.gradle", "build.gradle.kts"].into_iter().find(|name| has(name))?;
@@ -67,14 +75,12 @@ impl Runner for Gradle {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
     let is_too_far = |word: &&String| TOO_FAR.contains(&word.rsplit(':').next().unwrap_or(word));
     if let Some(task) = command[1..].iter().find(is_too_far) {
-        let what = format!(
-            "`{task}` of Gradle would be done before the tests have run; `test` or `check` goes as far as tests"
-        );
-        return Err(ListError::usage(what));
+        let why = format!("`{task}` of Gradle would be done before the tests have run");
+        return Err(ListError::refused(why, "use `test` or `check`, which go as far as tests"));
     }
     let handoff = build_cache::built("gradle", context, |handoff| {
         let script = context.run_dir.join("handoff.gradle");
@@ -88,7 +94,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         })
     })?;
     let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
-    let mut suite = Suite { root: context.here.clone(), at_once: Some(1), ..Suite::default() };
+    let mut suite = ListedSuite { root: context.here.clone(), at_once: Some(1), ..ListedSuite::default() };
     let mut places: Vec<PathBuf> =
         fs::read_dir(&handoff).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     places.sort();
@@ -127,7 +133,7 @@ impl GradleTask {
         self,
         context: &ListContext<'_>,
         assertions: Option<&Arc<Assertions>>,
-        suite: &mut Suite,
+        suite: &mut ListedSuite,
     ) -> Result<(), ListError> {
         let name = self.one("name").to_owned();
         suite.notes.extend(self.list("notes").iter().map(|note| format!("{name}: {note}")));
@@ -141,6 +147,7 @@ impl GradleTask {
         let class = |path: &String| path.strip_suffix(".class").map(|path| path.replace('/', "."));
         let classes = self.list("classes").iter().filter_map(class).filter(|class| class_path::is_outermost(class));
         let groups = |name: &str| (name.to_owned(), self.list(name).join(","));
+        let suites = (0..).zip(self.list("suites")).map(|(at, file)| (format!("testSuiteXmlFiles{at}"), file.clone()));
         let compiled = CompiledModule {
             name: name.clone(),
             java,
@@ -151,15 +158,18 @@ impl GradleTask {
             directory: self.one("directory").into(),
             variables: differing(self.list("variables").iter().map(String::as_str), context),
             roots: self.list("roots").iter().map(PathBuf::from).collect(),
-            settings: [groups("groups"), groups("excludegroups")]
+            settings: [groups("groups"), groups("excludegroups"), groups("framework")]
                 .into_iter()
+                .chain(suites)
                 .filter(|(_, text)| !text.is_empty())
                 .collect(),
         };
-        let (jvm, mut tests) = compiled.listed(context, assertions, suite)?;
-        tests.retain(|test| self.is_wanted(test));
-        let forks = Forks { apart: self.one("apart") == "true", at_once: 1 };
-        jvm.add(&tests, forks, suite, |test| alone(context.command, &name, test));
+        let (jvm, mut listing) = compiled.listed(context, assertions, suite)?;
+        listing.tests.retain(|test| self.is_wanted(test));
+        let number = |name: &str| self.one(name).parse::<usize>().ok().filter(|number| *number > 0);
+        let forks = Forks { at_once: number("forks").unwrap_or(1), classes: number("fork-every"), dealt: true };
+        suite.start_stage(forks.at_once as u32);
+        jvm.add(&listing, forks, suite, |test| alone(context.command, &name, test));
         Ok(())
     }
 

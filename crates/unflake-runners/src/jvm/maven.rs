@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use unflake_worlds::RuntimeSupport;
+
 use crate::driver::build_cache;
 use crate::driver::list_context::ListContext;
-use crate::driver::suite::{ListError, Suite};
+use crate::driver::suite::{ListError, ListedSuite};
 use crate::jvm;
 use crate::jvm::agent_build::{AgentBuild, JAVA};
 use crate::jvm::assertions::Assertions;
-use crate::jvm::module::{Forks, Jvm, JvmInvocation, JvmTest, differing};
+use crate::jvm::forks::Forks;
+use crate::jvm::module::{Jvm, JvmInvocation, JvmTest, differing};
+use crate::jvm::seeds;
 use crate::process::bounded_text::BoundedText;
 use crate::process::captured_command;
 use crate::process::files::program_name;
@@ -52,6 +56,10 @@ impl Runner for Maven {
         matches!(program_name(command), Some("mvn" | "mvnw"))
     }
 
+    fn runtime_support(&self, command: &[String], cache: Option<&Path>) -> Vec<RuntimeSupport> {
+        self.recognizes(command).then(|| seeds::support(cache)).flatten().into_iter().collect()
+    }
+
     fn default_command(&self, project: &Path) -> Option<DefaultCommand> {
         let has = |name: &str| project.join(name).is_file();
         if !has("pom.xml") {
@@ -67,13 +75,11 @@ impl Runner for Maven {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
     if let Some(phase) = command[1..].iter().find(|word| TOO_FAR.contains(&word.as_str())) {
-        let what = format!(
-            "`{phase}` of Maven would be done before the tests have run; `mvn test` or `mvn verify` goes as far as tests"
-        );
-        return Err(ListError::usage(what));
+        let why = format!("`{phase}` of Maven would be done before the tests have run");
+        return Err(ListError::refused(why, "use `mvn test` or `mvn verify`, which go as far as tests"));
     }
     let handoff = build_cache::built("maven", context, |handoff| build(command, handoff, context))?;
     let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", handoff.display()));
@@ -81,7 +87,7 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         fs::read_dir(&handoff).map_err(cannot)?.flatten().map(|entry| entry.path()).collect();
     modules.sort();
     let root = jvm::common_root(&context.here, modules.iter().flat_map(|directory| basedir(&facts(directory))));
-    let mut suite = Suite { root, at_once: Some(1), ..Suite::default() };
+    let mut suite = ListedSuite { root, at_once: Some(1), ..ListedSuite::default() };
     for directory in &modules {
         suite.notes.extend(fs::read_to_string(directory.join("note")).ok().map(|note| note.trim().to_owned()));
     }
@@ -199,25 +205,25 @@ fn add(
     several: bool,
     context: &ListContext<'_>,
     assertions: Option<&Arc<Assertions>>,
-    suite: &mut Suite,
+    suite: &mut ListedSuite,
 ) -> Result<Arc<Jvm>, ListError> {
     let MavenModule { facts, settings, invocation } = module;
     let name = invocation.name.clone();
     let fact = |wanted: &str| facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-    let at_once = fact("forks").and_then(|forks| forks.parse().ok()).unwrap_or(1);
-    // JVMs of several modules would run at the same time, which Maven does not do.
-    let forks = Forks { apart: fact("apart") == Some("true"), at_once: if several { 1 } else { at_once } };
-    if several && at_once > 1 {
-        let what = "its tests run in one process at a time because several modules have tests (forkCount)";
-        suite.notes.push(format!("{name}: {what}"));
+    let number = |name: &str| fact(name).and_then(|number| number.parse::<usize>().ok()).unwrap_or(1);
+    let classes = (fact("apart") == Some("true")).then_some(1);
+    let forks = Forks { at_once: number("forks"), classes, dealt: false };
+    match number("threads") {
+        1 => suite.start_stage(forks.at_once as u32),
+        // Maven builds modules side by side, and so runs their tests (-T).
+        threads => suite.at_once = suite.at_once.max(Some((threads * forks.at_once) as u32)),
     }
-    suite.at_once = Some(forks.at_once);
     suite.notes.extend(facts.iter().filter(|(name, _)| name == "note").map(|(_, note)| format!("{name}: {note}")));
     let jvm = Arc::new(Jvm::new(invocation, context, assertions)?);
-    let (tests, notes) = jvm.list(context)?;
-    suite.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
+    let mut listing = jvm.list(context)?;
+    suite.notes.extend(std::mem::take(&mut listing.notes).into_iter().map(|note| format!("{name}: {note}")));
     let is_new = settings.contains_key("forkNodeConnectionString");
-    jvm.add(&tests, forks, suite, |test| alone(context.command, test, several, is_new));
+    jvm.add(&listing, forks, suite, |test| alone(context.command, test, several, is_new));
     Ok(jvm)
 }
 
@@ -226,12 +232,19 @@ fn alone(command: &[String], test: &JvmTest, several: bool, is_new: bool) -> Vec
     let mut words: Vec<String> = command.iter().filter(|word| !word.starts_with("-Dtest=")).cloned().collect();
     let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
     let any = if method.len() < test.method.len() && test.method[method.len()..].starts_with('[') { "*" } else { "" };
-    words.push(format!("-Dtest={}#{method}{any}", test.class));
+    let before = prerequisites(&test.key).iter().map(|before| format!("{before},")).collect::<String>();
+    words.push(format!("-Dtest={before}{}#{method}{any}", test.class));
     if several {
         // Other modules do not have the test.
         words.push(format!("-D{}=false", if is_new { "surefire.failIfNoSpecifiedTests" } else { "failIfNoTests" }));
     }
     words
+}
+
+/// What has to run before a test, as Surefire selects it; the key of a test of TestNG ends in it.
+fn prerequisites(key: &str) -> Vec<String> {
+    let Some((_, names)) = key.strip_prefix("testng:").and_then(|key| key.rsplit_once('|')) else { return Vec::new() };
+    names.split(',').filter(|name| !name.is_empty()).map(|name| name.replace('/', "#")).collect()
 }
 
 /// Reads a file in the format of Java's `Properties`: one escaped setting a line.
@@ -296,6 +309,9 @@ mod tests {
             alone(&command, &test, several, true).join(" ")
         };
         assert_eq!(words("total(int)[1]", false), "mvn -q test -Dtest=a.B$C#total");
+        let key = "testng:0|SINGLE|a.B/c|a.B/one,a.D/two".to_owned();
+        let needy = JvmTest { key, class: "a.B".to_owned(), method: "c".to_owned() };
+        assert_eq!(alone(&command, &needy, false, true).join(" "), "mvn -q test -Dtest=a.B#one,a.D#two,a.B#c");
         assert_eq!(words("one[0: 1]", false), "mvn -q test -Dtest=a.B$C#one*");
         assert_eq!(words("plain", true), "mvn -q test -Dtest=a.B$C#plain -Dsurefire.failIfNoSpecifiedTests=false");
     }

@@ -1,4 +1,4 @@
-//! Java: Maven, Gradle, or any class path, with JUnit 3 to 5.
+//! Java: Maven, Gradle, or any class path, with JUnit 3 to 6 or TestNG.
 
 pub(crate) mod agent_build;
 pub(crate) mod agent_options;
@@ -8,17 +8,24 @@ pub(crate) mod class_file;
 pub(crate) mod class_loaders;
 pub(crate) mod class_path;
 pub(crate) mod dependencies;
+pub(crate) mod forks;
 pub(crate) mod gradle;
 pub(crate) mod maven;
 pub(crate) mod module;
 pub(crate) mod protocol;
+mod resource_locks;
+pub(crate) mod seeds;
 pub(crate) mod state;
 
 use std::path::{Path, PathBuf};
 
 use crate::runner::{Capabilities, InProcessIsolation, Profile, ProjectFiles};
 
-const FILES: ProjectFiles = ProjectFiles { restored_builds: &["target", "build"], ..ProjectFiles::NONE };
+const FILES: ProjectFiles = ProjectFiles {
+    global_inputs: &["**/META-INF/services/**", "**/junit-platform.properties"],
+    restored_builds: &["target", "build"],
+    ..ProjectFiles::NONE
+};
 
 /// What the runners of this folder have in common: an agent in a JVM runs the tests.
 const PROFILE: Profile = Profile {
@@ -26,6 +33,7 @@ const PROFILE: Profile = Profile {
     capabilities: Capabilities {
         fork: true,
         any_order: true,
+        side_by_side: false,
         repeat_in_process: true,
         trace: true,
         values: true,
@@ -35,8 +43,7 @@ const PROFILE: Profile = Profile {
         layers: true,
         in_process_isolation: Some(InProcessIsolation {
             name: "class loader",
-            limits: "ran twice in class loaders only: state that others left in the JVM, outside of the project's \
-                     classes, may have hidden something (--fresh-by process gives each test a JVM)",
+            limits: "ran twice in class loaders only: state outside of the project's classes may hide a leak (--fresh-by process gives each test a JVM)",
         }),
     },
     variables: &["JAVA_HOME"],

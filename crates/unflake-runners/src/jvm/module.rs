@@ -12,16 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::driver::build_cache;
 use crate::driver::list_context::ListContext;
-use crate::driver::program::{OutputListener, ProbeContext, Program};
-use crate::driver::suite::{ListError, Suite, TestCase};
-use crate::jvm::agent_build::{AgentBuild, JunitSupport};
+use crate::driver::program::Program;
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
+use crate::jvm::agent_build::{AgentBuild, FrameworkSupport};
 use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::cds_archive::{self, CdsArchive};
-use crate::jvm::protocol::{self, AgentListener, AgentMessage, MessageReader};
+use crate::jvm::forks::{Forks, JvmProgram};
+use crate::jvm::protocol::{self, JvmMessage, MessageReader};
+use crate::jvm::resource_locks::ClassNeeds;
 use crate::process::bounded_text::BoundedText;
 use crate::process::files::relative;
-use crate::process::prestarted::{Prestarted, WaitingProcess};
+use crate::process::prestarted::WaitingProcess;
 use crate::process::spec::{EnvChanges, ProcessSpec};
 
 /// For so few tests, a fast start is better than fast code.
@@ -29,6 +31,10 @@ const FEW: usize = 8;
 /// How much output of a JVM that cannot list its tests is shown.
 const PRINTED: usize = 16 << 10;
 const QUICK: &str = "-XX:TieredStopAtLevel=1";
+/// Stands for the number of a JVM among those that run at the same time.
+const FORK: &str = "{unflake.fork}";
+/// The end of the name of an order whose tests run as the project configures it.
+const AS_CONFIGURED: &str = "-suite";
 
 /// How to start JVMs for a module.
 pub(crate) struct Jvm {
@@ -38,11 +44,11 @@ pub(crate) struct Jvm {
     archive: Option<CdsArchive>,
     pub(crate) hurried: bool,
     /// Marks the agent's messages in the output.
-    mark: String,
+    pub(crate) mark: String,
     /// Surefire's settings and system properties.
     files: [PathBuf; 2],
     /// Directories of sources.
-    roots: Vec<PathBuf>,
+    pub(crate) roots: Vec<PathBuf>,
     pub(crate) root: PathBuf,
     pub(crate) run_dir: PathBuf,
     pub(crate) agent: PathBuf,
@@ -53,7 +59,10 @@ pub(crate) struct Jvm {
     /// Directories of sources of all modules.
     pub(crate) all_roots: Vec<PathBuf>,
     orders: AtomicU32,
-    prestarted: Arc<Mutex<Option<WaitingProcess>>>,
+    pub(crate) prestarted: Arc<Mutex<Option<WaitingProcess>>>,
+    /// Whether the project gives each JVM its number.
+    pub(crate) is_numbered: bool,
+    pub(crate) can_isolate_in_process: bool,
     /// The shared file with the list of tests, for drivers of other worlds.
     listing: Option<PathBuf>,
     /// Whether lines are recorded: the JVM that lists has no trace of its own start.
@@ -79,13 +88,14 @@ pub(crate) struct JvmInvocation {
     pub(crate) all_roots: Vec<PathBuf>,
 }
 
-/// The JVMs that the project wants for the tests of a module.
-#[derive(Clone, Copy)]
-pub(crate) struct Forks {
-    /// A JVM for each class.
-    pub(crate) apart: bool,
-    /// How many JVMs run at the same time.
-    pub(crate) at_once: u32,
+/// What a JVM lists.
+#[derive(Default, Deserialize, Serialize)]
+pub(crate) struct JvmListing {
+    pub(crate) tests: Vec<JvmTest>,
+    /// Messages for the user.
+    pub(crate) notes: Vec<String>,
+    /// The framework itself decides in which order, or how many at once, the tests run.
+    pub(crate) has_own_order: bool,
 }
 
 /// A test as its JVM lists it.
@@ -115,13 +125,13 @@ impl Jvm {
             roots,
             all_roots,
         } = invocation;
-        let support = JunitSupport::of(&provider, &class_path)
+        let support = FrameworkSupport::of(&provider, &class_path)
             .map_err(|what| ListError::usage(format!("{name}: unflake does not run tests of {what} ({provider})")))?;
         let kit = AgentBuild { cache: context.cache };
         let agent = kit.agent(&java, support, &class_path).map_err(ListError::usage)?;
         let whole = class_path.clone();
         let home = fs::canonicalize(&java).ok().and_then(|java| Some(java.parent()?.parent()?.to_owned()));
-        let (mut front, rest) = cds_archive::parted(class_path);
+        let (mut front, rest) = cds_archive::split_class_path(class_path);
         front.insert(0, agent.to_string_lossy().into_owned());
         let archive = CdsArchive::new(&java, &front, context.cache, &options, support.jupiter, support.classic);
         if let Some(archive) = archive.as_ref().filter(|_| !context.in_other_world) {
@@ -132,6 +142,10 @@ impl Jvm {
             !options.iter().any(|option| ["-Xint", "-Xcomp", "-XX:"].iter().any(|kind| option.starts_with(kind)));
         let settings = files.each_ref().map(|file| fs::read(file).ok());
         let start = (&java, &options, &whole, &directory, &variables, assertions);
+        let has_fork = |text: &String| text.contains(FORK);
+        let is_numbered = options.iter().any(has_fork)
+            || variables.values().flatten().any(has_fork)
+            || fs::read_to_string(&files[1]).is_ok_and(|text| has_fork(&text));
         let listing = build_cache::path_for("listed", &(start, settings), context);
         let mark = mark();
         let mut words = vec![java.to_string_lossy().into_owned()];
@@ -157,6 +171,8 @@ impl Jvm {
             run_dir: context.run_dir.to_owned(),
             orders: AtomicU32::new(0),
             prestarted: Arc::default(),
+            is_numbered,
+            can_isolate_in_process: !support.testng,
             listing,
             traced: context.tracing.is_some(),
             assertions: observed.cloned(),
@@ -165,7 +181,7 @@ impl Jvm {
 
     /// The tests, and messages about them. Drivers of other worlds reuse the list: the JVM that
     /// lists is in none of those worlds.
-    pub(crate) fn list(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
+    pub(crate) fn list(&self, context: &ListContext<'_>) -> Result<JvmListing, ListError> {
         let listing = self.listing.as_deref();
         if let Some(kept) = listing.filter(|_| context.in_other_world).and_then(build_cache::load) {
             return Ok(kept);
@@ -178,19 +194,20 @@ impl Jvm {
     }
 
     /// Starts the JVM that lists the tests. It can go on to run them, once.
-    fn list_in_jvm(&self, context: &ListContext<'_>) -> Result<(Vec<JvmTest>, Vec<String>), ListError> {
-        let start = self.with_order("-", usize::MAX);
+    fn list_in_jvm(&self, context: &ListContext<'_>) -> Result<JvmListing, ListError> {
+        let start = self.with_order("-", usize::MAX, 1).map_err(ListError::usage)?;
         let mut waiting = WaitingProcess::start(&start, context.env_changes)
             .map_err(|error| ListError::cannot_start(&start.words[0], &error))?;
-        let (mut tests, mut notes, mut used) = (Vec::new(), Vec::new(), false);
+        let (mut listing, mut used) = (JvmListing::default(), false);
         let (mut problem, mut internal) = (None, None);
         let mut printed = BoundedText::new(PRINTED);
         let mut reader = MessageReader::new(&self.mark);
-        let mut take = |message: AgentMessage| {
+        let mut take = |message: JvmMessage| {
             if let Some(key) = message.test {
-                tests.push(JvmTest { key, class: message.class, method: message.method });
+                listing.tests.push(JvmTest { key, class: message.class, method: message.method });
             }
-            notes.extend(message.note);
+            listing.notes.extend(message.note);
+            listing.has_own_order |= message.own_order;
             problem = message.problem.or(problem.take());
             internal = message.internal.or(internal.take());
             used |= message.used;
@@ -210,7 +227,7 @@ impl Jvm {
             let stderr = waiting.end();
             // A JVM prints to standard output that it does not accept its options.
             let words = format!("{}\n{}", reader.other_output(&printed.text()), stderr.trim());
-            let why = problem.unwrap_or_else(|| format!("the JVM that was to list them ended\n{}", words.trim()));
+            let why = problem.unwrap_or_else(|| format!("the JVM that lists them exited\n{}", words.trim()));
             return Err(ListError::collection(format!("the tests cannot be listed: {why}")));
         }
         // A JVM outside of the world of its tests cannot run them.
@@ -219,37 +236,46 @@ impl Jvm {
         } else {
             *self.prestarted.lock().unwrap_or_else(PoisonError::into_inner) = Some(waiting);
         }
-        Ok((tests, notes))
+        Ok(listing)
     }
 
     /// Adds these tests to a suite. `command` runs one with the plain runner.
     pub(crate) fn add(
         self: &Arc<Self>,
-        tests: &[JvmTest],
+        listing: &JvmListing,
         forks: Forks,
-        suite: &mut Suite,
+        suite: &mut ListedSuite,
         command: impl Fn(&JvmTest) -> Vec<String>,
     ) {
+        let JvmListing { tests, has_own_order, .. } = listing;
         let classes: BTreeSet<&str> = tests.iter().map(|test| outermost(&test.class)).collect();
         let files: BTreeMap<&str, Option<String>> = classes.iter().map(|class| (*class, self.file_of(class))).collect();
-        let whole = Arc::new(JvmProgram(self.clone()));
-        let own: BTreeMap<&str, Arc<JvmProgram>> =
-            classes.iter().filter(|_| forks.apart).map(|class| (*class, Arc::new(JvmProgram(self.clone())))).collect();
-        if forks.apart {
+        let divided = forks.divide(tests);
+        let jvms: BTreeMap<usize, usize> = divided.iter().copied().collect();
+        if jvms.len() > 1 && forks.are_apart() {
             self.end_prestarted();
         }
-        let groups = if forks.apart { 1 } else { forks.at_once as usize };
-        let group_of = grouped(tests, groups);
-        let groups: Vec<Arc<dyn Program>> = match groups {
-            1 => Vec::new(),
-            _ => (0..groups).map(|_| Arc::new(JvmProgram(self.clone())) as Arc<dyn Program>).collect(),
+        let program = |fork: usize, as_configured: bool| JvmProgram { jvm: self.clone(), fork, as_configured };
+        let whole = Arc::new(program(1, false));
+        let own: BTreeMap<usize, Arc<JvmProgram>> = match forks.are_apart() {
+            true => jvms.iter().map(|(jvm, place)| (*jvm, Arc::new(program(place + 1, false)))).collect(),
+            false => BTreeMap::new(),
         };
-        suite.tests.extend(tests.iter().zip(group_of).map(|(test, group)| {
-            let class = outermost(&test.class);
+        // How the user's command runs them, where that is not how they run one by one.
+        let shared: BTreeMap<usize, Arc<dyn Program>> = match *has_own_order || own.is_empty() && jvms.len() > 1 {
+            true => jvms.iter().map(|(jvm, place)| (*jvm, Arc::new(program(place + 1, *has_own_order)) as _)).collect(),
+            false => BTreeMap::new(),
+        };
+        let classes: BTreeSet<&str> = tests.iter().map(|test| test.class.as_str()).collect();
+        let needs: BTreeMap<&str, ClassNeeds> =
+            classes.into_iter().map(|class| (class, ClassNeeds::of(class, &self.class_path))).collect();
+        let stage = suite.stage();
+        suite.tests.extend(tests.iter().zip(divided).map(|(test, (jvm, _))| {
             let id = format!("{}#{}", test.class, test.method);
-            let program = own.get(class).unwrap_or(&whole).clone();
-            let (file, shared) = (files[class].clone(), groups.get(group).cloned());
-            TestCase { file, shared, ..TestCase::new(id, test.key.clone(), program, command(test)) }
+            let program = own.get(&jvm).unwrap_or(&whole).clone();
+            let (file, shared) = (files[outermost(&test.class)].clone(), shared.get(&jvm).cloned());
+            let needs = needs[test.class.as_str()].of_test(&test.method);
+            TestCase { file, shared, stage, needs, ..TestCase::new(id, test.key.clone(), program, command(test)) }
         }));
     }
 
@@ -259,15 +285,25 @@ impl Jvm {
         waiting.map(WaitingProcess::end);
     }
 
-    pub(crate) fn with_order(&self, order: &str, tests: usize) -> ProcessSpec {
+    /// The process for an order. `fork`: its number among those that run at the same time.
+    pub(crate) fn with_order(&self, order: &str, tests: usize, fork: usize) -> Result<ProcessSpec, String> {
         let mut start = self.start.clone();
+        let mut files = self.files.clone();
+        if self.is_numbered {
+            let numbered = |text: &String| text.replace(FORK, &fork.to_string());
+            start.words = start.words.iter().map(numbered).collect();
+            start.variables.values_mut().flatten().for_each(|value| *value = numbered(value));
+            files[1] = self.run_dir.join(format!("system-{}-{fork}.properties", self.number()));
+            let copied = fs::read_to_string(&self.files[1]).and_then(|text| fs::write(&files[1], numbered(&text)));
+            copied.map_err(|error| format!("{}: {error}", self.files[1].display()))?;
+        }
         let quick = (self.hurried && tests <= FEW).then(|| QUICK.to_owned());
         let archived = self.archive.as_ref().and_then(CdsArchive::option);
         start.words.splice(1..1, quick.into_iter().chain(archived));
         start.words.push(self.mark.clone());
-        start.words.extend(self.files.iter().map(|file| file.to_string_lossy().into_owned()));
+        start.words.extend(files.iter().map(|file| file.to_string_lossy().into_owned()));
         start.words.push(order.to_owned());
-        start
+        Ok(start)
     }
 
     /// The working directory of the tests.
@@ -281,9 +317,10 @@ impl Jvm {
     }
 
     /// Writes the tests to run, in order, into a file. Returns the file and the line that names it.
-    pub(crate) fn write_order(&self, tests: &[&TestCase]) -> Result<(PathBuf, String), String> {
+    pub(crate) fn write_order(&self, tests: &[&TestCase], as_configured: bool) -> Result<(PathBuf, String), String> {
         let number = self.orders.fetch_add(1, Ordering::Relaxed);
-        let order = self.run_dir.join(format!("jvm-{}-{}-{number}", self.number(), std::process::id()));
+        let end = if as_configured { AS_CONFIGURED } else { "" };
+        let order = self.run_dir.join(format!("jvm-{}-{}-{number}{end}", self.number(), std::process::id()));
         let keys: String = tests.iter().map(|test| format!("{}\n", test.name)).collect();
         let cannot = |error: std::io::Error| format!("{}: {error}", order.display());
         fs::write(&order, keys).map_err(cannot)?;
@@ -314,18 +351,7 @@ pub(crate) fn differing<'a>(variables: impl Iterator<Item = &'a str>, context: &
     pairs.filter(is_new).map(|(name, value)| (name.to_owned(), Some(value.to_owned()))).collect()
 }
 
-/// The group of each test: as many groups of neighbors, of about the same size, as JVMs share the
-/// classes. A class is in one group.
-fn grouped(tests: &[JvmTest], groups: usize) -> Vec<usize> {
-    let mut of_tests: Vec<usize> = Vec::new();
-    for (at, test) in tests.iter().enumerate() {
-        let is_next = at > 0 && outermost(&tests[at - 1].class) == outermost(&test.class);
-        of_tests.push(if is_next { of_tests[at - 1] } else { at * groups / tests.len() });
-    }
-    of_tests
-}
-
-fn outermost(class: &str) -> &str {
+pub(crate) fn outermost(class: &str) -> &str {
     class.split('$').next().unwrap_or(class)
 }
 
@@ -338,74 +364,4 @@ fn mark() -> String {
 /// The number in a mark.
 fn number(mark: &str) -> &str {
     &mark[9..25]
-}
-
-/// The tests that share JVMs of a module.
-pub(crate) struct JvmProgram(pub(crate) Arc<Jvm>);
-
-impl Program for JvmProgram {
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn start(&self, tests: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
-        let Self(jvm) = self;
-        let (_, line) = jvm.write_order(tests)?;
-        let prestarted = Some(Prestarted { process: jvm.prestarted.clone(), line: line.clone() });
-        Ok(ProcessSpec { prestarted, ..jvm.with_order(&line, tests.len()) })
-    }
-
-    fn start_probing(&self, tests: &[&TestCase], probe_context: &ProbeContext<'_>) -> Result<ProcessSpec, String> {
-        self.0.start_probing(tests, probe_context)
-    }
-
-    fn can_isolate_in_process(&self) -> bool {
-        true
-    }
-
-    fn start_in_process(&self, tests: &[&TestCase]) -> Result<ProcessSpec, String> {
-        self.0.start_in_process(tests)
-    }
-
-    fn maps_files(&self) -> bool {
-        true
-    }
-
-    fn record_files(&self, start: &mut ProcessSpec, directory: &Path, env_changes: &EnvChanges) -> bool {
-        // Without the runtime there are no dependencies, and tests run all the same.
-        self.0.record_files(start, directory, env_changes).is_ok()
-    }
-
-    fn dependency_report(&self, directory: &Path, after: usize) -> Option<String> {
-        self.0.dependency_report(directory, after)
-    }
-
-    fn may_share_dependencies(&self, one: &TestCase, other: &TestCase) -> bool {
-        let class = |test: &TestCase| test.id.split(['#', '$']).next().map(str::to_owned);
-        class(one) == class(other)
-    }
-
-    fn listener(&self, tests: &[&TestCase]) -> Box<dyn OutputListener> {
-        let jvm = self.0.clone();
-        let path = move |file: &str| {
-            let found = jvm.roots.iter().map(|root| root.join(file)).find(|path| path.is_file());
-            found.map_or(file.to_owned(), |path| relative(&path, &jvm.root))
-        };
-        Box::new(AgentListener::new(&self.0.mark, tests.len(), path))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn classes_are_divided_among_jvms() {
-        let test = |class: &str| JvmTest { key: String::new(), class: class.to_owned(), method: "m".to_owned() };
-        let groups = |classes: &str, count| grouped(&classes.split(' ').map(test).collect::<Vec<_>>(), count);
-        assert_eq!(groups("A A B B", 2), [0, 0, 1, 1]);
-        assert_eq!(groups("A A A A$I B C", 2), [0, 0, 0, 0, 1, 1]);
-        assert_eq!(groups("A B C", 1), [0, 0, 0]);
-        assert_eq!(groups("A B", 4), [0, 2]);
-    }
 }

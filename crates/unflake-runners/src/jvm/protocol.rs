@@ -13,7 +13,7 @@ use crate::process::spec::{ExitKind, ProcessEnd};
 /// One message.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
-pub(crate) struct AgentMessage {
+pub(crate) struct JvmMessage {
     pub(crate) test: Option<String>,
     pub(crate) class: String,
     pub(crate) method: String,
@@ -21,6 +21,8 @@ pub(crate) struct AgentMessage {
     pub(crate) listed: bool,
     /// Listing changed the state of the JVM, so it must not run tests.
     pub(crate) used: bool,
+    /// The framework decides about the order of tests.
+    pub(crate) own_order: bool,
     /// Why the tests of the project cannot be listed.
     pub(crate) problem: Option<String>,
     /// An error of the agent itself.
@@ -66,7 +68,7 @@ impl MessageReader {
         Self { mark: mark.as_bytes().to_vec(), begun: None }
     }
 
-    pub(crate) fn read(&mut self, line: &[u8]) -> Vec<AgentMessage> {
+    pub(crate) fn read(&mut self, line: &[u8]) -> Vec<JvmMessage> {
         let mut messages = Vec::new();
         let mut rest = line;
         loop {
@@ -114,12 +116,13 @@ pub(crate) struct AgentListener<P: Fn(&str) -> String> {
     tests: usize,
     /// Maps a file in a stack trace to its path.
     path: P,
-    current: Option<usize>,
-    /// How many tests have a result.
-    reported: usize,
+    /// Tests that have started and have no result.
+    running: Vec<usize>,
+    /// Which tests have a result.
+    reported: Vec<bool>,
     since: Instant,
     /// Whether the agent has sent anything.
-    is_heard: bool,
+    has_message: bool,
     agent_failed: bool,
     /// Whether the JVM has left the remaining tests to another one.
     enough: bool,
@@ -131,21 +134,21 @@ impl<P: Fn(&str) -> String> AgentListener<P> {
             reader: MessageReader::new(mark),
             tests,
             path,
-            current: None,
-            reported: 0,
+            running: Vec::new(),
+            reported: vec![false; tests],
             since: Instant::now(),
-            is_heard: false,
+            has_message: false,
             agent_failed: false,
             enough: false,
         }
     }
 
-    fn result(&self, mut message: AgentMessage) -> TestResult {
+    fn result(&self, mut message: JvmMessage) -> TestResult {
         let layers = message.layers.take();
         TestResult { layers, ..self.ended(message) }
     }
 
-    fn ended(&self, message: AgentMessage) -> TestResult {
+    fn ended(&self, message: JvmMessage) -> TestResult {
         let outcome = match message.outcome.as_str() {
             "passed" => return TestResult::new(Outcome::Passed, message.seconds),
             "skipped" => {
@@ -177,12 +180,12 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
         for mut message in self.reader.read(line) {
             self.since = Instant::now();
             if let Some(at) = message.start.filter(|at| *at < self.tests) {
-                self.current = Some(at);
+                self.running.push(at);
                 events.push(ProgramEvent::Started(at));
             }
             if let Some(at) = message.done.filter(|at| *at < self.tests) {
-                self.current = None;
-                self.reported = self.reported.max(at + 1);
+                self.running.retain(|running| *running != at);
+                self.reported[at] = true;
                 events.push(ProgramEvent::Done(at, self.result(message)));
                 continue;
             }
@@ -191,11 +194,10 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
                 events.push(ProgramEvent::Restored(std::mem::take(&mut message.failed)));
             }
             if let Some(error) = message.internal.take() {
-                self.current = None;
                 self.agent_failed = true;
                 events.push(ProgramEvent::AgentFailed(agent_failed(&error)));
             }
-            self.is_heard = true;
+            self.has_message = true;
             self.enough |= message.enough;
         }
         events
@@ -210,19 +212,15 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
         if self.agent_failed {
             return events;
         }
-        if !self.is_heard && end.exit == ExitKind::Exit(AGENT_FAILED) {
+        if !self.has_message && end.exit == ExitKind::Exit(AGENT_FAILED) {
             return vec![ProgramEvent::AgentFailed(agent_failed(&end.stderr))];
         }
-        let at = match self.current {
-            Some(at) => at,
-            None if self.enough => return events,
+        if self.running.is_empty() {
             // It ended between two tests, or before the first.
-            None if self.reported < self.tests => {
-                events.push(ProgramEvent::Started(self.reported));
-                self.reported
-            }
-            None => return events,
-        };
+            let Some(next) = self.reported.iter().position(|is_done| !is_done && !self.enough) else { return events };
+            events.push(ProgramEvent::Started(next));
+            self.running.push(next);
+        }
         let (stdout, stderr) = (self.reader.other_output(&end.stdout), end.stderr.clone());
         let messages = [stdout.trim_end(), stderr.trim_end()].join("\n");
         let seconds = self.since.elapsed().as_secs_f64();
@@ -230,7 +228,13 @@ impl<P: Fn(&str) -> String> OutputListener for AgentListener<P> {
             ExitKind::TimedOut => TestResult::timed_out(seconds, messages.trim()),
             exit => TestResult::crashed(exit, seconds, None, messages.trim()),
         };
-        events.push(ProgramEvent::Done(at, result.with_output(stdout, stderr)));
+        let result = result.with_output(stdout, stderr);
+        // Any of the tests that ran side by side may have ended it: each failed, and runs again alone.
+        let result = match self.running.len() {
+            1 => result,
+            _ => TestResult { outcome: Outcome::Failed, ..result },
+        };
+        events.extend(self.running.drain(..).map(|at| ProgramEvent::Done(at, result.clone())));
         events
     }
 }
@@ -261,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_found_among_what_is_printed() {
+    fn messages_are_found_in_the_output() {
         let lines = [
             "noise",
             r#"more noise@@{"start":0}@@"#,
             r#"@@{"done":0,"outcome":"passed"}@@@@{"start":1}@@"#,
             r#"@@{"done":1,"outcome":"failed","phase":"call","mess"#,
             r#"age":"no","file":"a/B.java","line":3}@@"#,
-            r#"@@{"changed":"/side/told"}@@"#,
+            r#"@@{"changed":"/side/changes"}@@"#,
             r#"@@{"restored":true,"failed":[{"cell":"a.B.c","why":"it is final"}]}@@"#,
             r#"@@{"start":2}@@"#,
             r#"@@{"done":2,"outcome":"error","phase":"shared-tear-down","message":"late"}@@"#,
@@ -278,7 +282,7 @@ mod tests {
             "0 Passed",
             "1 begins",
             "1 Failed: Call no at src/a/B.java:Some(3)",
-            "changed: /side/told",
+            "changed: /side/changes",
             "restored but for 1",
             "2 begins",
             "2 Error: SharedTearDown late",
@@ -289,7 +293,7 @@ mod tests {
     #[test]
     fn a_process_that_dies_takes_its_test_with_it() {
         let lines = [r#"@@{"start":0}@@"#, r#"@@{"done":0,"outcome":"passed"}@@"#, r#"@@{"start":1}@@"#];
-        let crashed = "1 Crashed(Exit(0)): Process the process left with exit code 0";
+        let crashed = "1 Crashed(Exit(0)): Process the process exited with code 0";
         assert_eq!(follow(&lines, ExitKind::Exit(0)), ["0 begins", "0 Passed", "1 begins", crashed]);
         assert!(follow(&lines, ExitKind::TimedOut)[3].starts_with("1 TimedOut"));
         assert_eq!(
@@ -306,7 +310,7 @@ mod tests {
         assert_eq!(follow(&[], ExitKind::Exit(70)), ["unflake's agent in the JVM failed: err"]);
         assert_eq!(
             follow(&lines[..1], ExitKind::Exit(70))[1],
-            "0 Crashed(Exit(70)): Process the process left with exit code 70"
+            "0 Crashed(Exit(70)): Process the process exited with code 70"
         );
     }
 }

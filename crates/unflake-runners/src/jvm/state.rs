@@ -3,7 +3,7 @@
 //!
 //! The state of a class before its tests is known only if the class is initialized before them. So
 //! a scout JVM runs the first tests and reports the classes that they initialize; the JVM that
-//! counts initializes these at its start.
+//! counts initializes these at its start. A bare probe initializes only those that it restores.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,6 +17,9 @@ use crate::jvm::module::Jvm;
 use crate::process::child;
 use crate::process::spec::{ProcessEnd, ProcessSpec};
 
+/// Begins the path of a cell that stands for the initialization of a class.
+const CLASS: &str = "class ";
+
 impl Jvm {
     /// The process that runs these tests and reports what the first of them leave behind.
     pub(crate) fn start_probing(
@@ -24,24 +27,32 @@ impl Jvm {
         tests: &[&TestCase],
         probe_context: &ProbeContext<'_>,
     ) -> Result<ProcessSpec, String> {
-        let after = probe_context.probe.after as usize;
-        let classes = self.initialised_by(&tests[..after], probe_context)?;
-        let (order, line) = self.write_order(tests)?;
-        let report = order.with_extension("told");
+        let probe = probe_context.probe;
+        let after = probe.after as usize;
+        let (classes, cells): (Vec<&String>, Vec<&String>) =
+            probe.restore.iter().partition(|cell| probe.bare && cell.starts_with(CLASS));
+        let classes: Vec<String> = match probe.bare {
+            true => classes.into_iter().map(|cell| cell[CLASS.len()..].to_owned()).collect(),
+            false => self.initialized_by(&tests[..after], probe_context)?,
+        };
+        let (order, line) = self.write_order(tests, false)?;
+        let report = order.with_extension("changes");
         let (report, root) = (report.display(), self.root.display());
-        let mut lines = vec![format!("after {after}"), format!("root {root}"), format!("tell {report}")];
+        let mut lines = vec![format!("after {after}"), format!("root {root}"), format!("report {report}")];
         lines.extend(classes.iter().map(|class| format!("class {class}")));
-        lines.extend(probe_context.probe.restore.iter().map(|cell| format!("restore {}", escaped(cell))));
+        lines.extend(cells.iter().map(|cell| format!("restore {}", escaped(cell))));
+        lines.extend(probe.watch.iter().map(|cell| format!("watch {}", escaped(cell))));
+        lines.extend(self.all_roots.iter().map(|root| format!("source {}", root.display())));
         self.with_state(&order, &line, tests.len(), &lines)
     }
 
     /// The classes that these tests initialize in a new JVM; found once.
-    fn initialised_by(&self, tests: &[&TestCase], probe_context: &ProbeContext<'_>) -> Result<Vec<String>, String> {
+    fn initialized_by(&self, tests: &[&TestCase], probe_context: &ProbeContext<'_>) -> Result<Vec<String>, String> {
         let mut hasher = DefaultHasher::new();
         tests.iter().for_each(|test| test.name.hash(&mut hasher));
         let known = self.run_dir.join(format!("classes-{}-{:016x}", self.number(), hasher.finish()));
         if !known.is_file() && !tests.is_empty() {
-            let (order, line) = self.write_order(tests)?;
+            let (order, line) = self.write_order(tests, false)?;
             let lines = [format!("after {}", tests.len()), format!("scout {}", known.display())];
             let start = self.with_state(&order, &line, tests.len(), &lines)?;
             let mut scout = ScoutListener(Instant::now());
@@ -55,7 +66,7 @@ impl Jvm {
     fn with_state(&self, order: &Path, line: &str, tests: usize, lines: &[String]) -> Result<ProcessSpec, String> {
         let wanted: PathBuf = order.with_extension("state");
         fs::write(&wanted, lines.join("\n")).map_err(|error| format!("{}: {error}", wanted.display()))?;
-        let mut start = self.with_order(line, tests);
+        let mut start = self.with_order(line, tests, 1)?;
         start.words.splice(1..1, agent_options::agent_option(&self.agent, &[("state", &wanted)]));
         Ok(start)
     }

@@ -12,13 +12,13 @@ const MOST_FILES: usize = 20_000;
 const DEEPEST: usize = 32;
 
 /// What changes when a file is written: its size, its number, and its times to the nanosecond.
-type Stamp = (u64, u64, i64, i64, i64, i64);
+type FileStamp = (u64, u64, i64, i64, i64, i64);
 
 /// The files of a pattern at one moment. `*` and `?` stand for parts of a name, `**` for any
 /// directories.
 pub(crate) struct FileStamps {
     pattern: PathBuf,
-    stamps: HashMap<PathBuf, Stamp>,
+    stamps: HashMap<PathBuf, FileStamp>,
 }
 
 impl FileStamps {
@@ -38,7 +38,7 @@ impl FileStamps {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn stamp(path: &Path) -> Option<FileStamp> {
     let of =
         |file: Metadata| (file.size(), file.ino(), file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec());
     fs::metadata(path).ok().filter(Metadata::is_file).map(of)

@@ -15,7 +15,7 @@ use crate::driver::program::{OutputListener, ProgramEvent};
 use crate::process::bounded_text::BoundedText;
 use crate::process::spec::{EnvChanges, ExitKind, ProcessEnd, ProcessSpec, apply_env};
 
-/// How often to check the clock, and whether a process has ended whose output another still holds.
+/// How often to check the clock, and whether a process has ended whose output another still has open.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long to wait for output after the process has ended.
 const AFTERWARDS: Duration = Duration::from_millis(100);
@@ -65,7 +65,7 @@ pub(crate) fn follow(
             ended_at = status.map(|_| checked);
         }
         if ended_at.is_some_and(|at| at.elapsed() > AFTERWARDS) {
-            break; // A process that it left behind holds its output.
+            break; // A process that it left behind has its output open.
         }
         let late = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
         if !timed_out && status.is_none() && listener.since().is_some_and(late) {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn both_outputs_and_the_end_are_heard() {
+    fn both_outputs_and_the_exit_are_read() {
         let end = run("echo out; echo err >&2; exit 3", None);
         assert_eq!(end, (ExitKind::Exit(3), "out\n".to_owned(), "err\n".to_owned()));
         assert_eq!(run("kill -SEGV $$", None).0, ExitKind::Signal(11));

@@ -1,4 +1,5 @@
-//! Factors that mean something for Python only: hash seed, interpreter, switch interval.
+//! Factors that mean something for Python only: hash seed, interpreter, switch interval, forced
+//! value.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use unflake_model::{
 };
 use unflake_worlds::{judged, seeded};
 
-pub(super) static FACTORS: [&FactorDeclaration; 3] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL];
+pub(super) static FACTORS: [&FactorDeclaration; 4] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL, &FORCED_VALUE];
 
 /// Why these factors are not tried with other languages.
 const PYTHON_ONLY: Option<&str> = Some("it applies to Python only");
@@ -34,6 +35,33 @@ static HASH_SEED: FactorDeclaration = FactorDeclaration {
         steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("hash", seed)).into()),
         judge: seeded,
     }],
+    ..FactorDeclaration::EMPTY
+};
+
+static FORCED_VALUE: FactorDeclaration = FactorDeclaration {
+    name: "forced-value",
+    title: "forced value",
+    plural: "forced values",
+    syntax: "`mail/send.py:18:delay=0.5`: a file, a line, a variable and a literal",
+    parse: |setting| {
+        let (place, value) = setting.split_once('=')?;
+        let (file, place) = place.split_once(':')?;
+        let (line, name) = place.split_once(':')?;
+        let fits = !file.is_empty() && !name.is_empty() && !value.is_empty() && line.parse::<u32>().is_ok();
+        (fits && !setting.chars().any(char::is_control)).then(|| setting.to_owned())
+    },
+    phrase: FactorPhrase::When(|setting, _| format!("with {setting}")),
+    effect: FactorEffect::Process(|setting, setup| {
+        setup.variables.push(("UNFLAKE_FORCED_VALUE".to_owned(), Some(setting.to_owned())));
+        setup.forced_value = true;
+        Ok(())
+    }),
+    forces_values: true,
+    plan: |_| FactorPlan {
+        settings: Vec::new(),
+        missing: Some("it proves a located line; `unflake why` and `unflake locate` choose the value".to_owned()),
+    },
+    agent_only: PYTHON_ONLY,
     ..FactorDeclaration::EMPTY
 };
 

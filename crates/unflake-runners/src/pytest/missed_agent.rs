@@ -81,7 +81,7 @@ fn keep_variables(command: &[String], project: &Path) -> String {
         return "Start unflake itself as that user: `sudo unflake run -- pytest`.".to_owned();
     }
     if ["docker", "podman", "docker-compose"].iter().any(|name| has(name)) {
-        return "unflake cannot look into a container: start it inside, as `unflake run -- pytest`.".to_owned();
+        return "unflake cannot reach into a container: start it inside, as `unflake run -- pytest`.".to_owned();
     }
     let tox = [
         ("tox.ini", "[testenv]", "pass_env = PYTHONPATH, PYTEST_PLUGINS, UNFLAKE_*"),
@@ -91,11 +91,11 @@ fn keep_variables(command: &[String], project: &Path) -> String {
     ];
     let file = tox.iter().find(|(file, ..)| project.join(file).is_file());
     if let (true, Some((file, section, line))) = (has("tox"), file) {
-        return format!("tox 4 passes them on by itself. For older versions add to {file}, {section}: `{line}`.");
+        return format!("tox 4 passes them on. For older versions add to {file}, {section}: `{line}`.");
     }
     match line_with("env -i", command, project) {
         Some(line) => format!("Leave out `-i` of `env`, which removes them: {line}"),
-        None => format!("What starts pytest has to pass on {VARIABLES}."),
+        None => format!("Pass {VARIABLES} on to pytest."),
     }
 }
 
@@ -139,14 +139,13 @@ mod tests {
     #[test]
     fn lost_variables_have_a_line_to_change() {
         check("env -i pytest", SESSION, &[], &format!("Leave out `-i` of `env`, or set {VARIABLES} again behind it."));
-        check("make test", "3 passed in 0.01s\n", &[], &format!("What starts pytest has to pass on {VARIABLES}."));
+        check("make test", "3 passed in 0.01s\n", &[], &format!("Pass {VARIABLES} on to pytest."));
         let makefile = [("Makefile", "test:\n\tenv -i PATH=$(PATH) pytest\n")];
         let expected = "Leave out `-i` of `env`, which removes them: Makefile:2: `env -i PATH=$(PATH) pytest`";
         check("make test", SESSION, &makefile, expected);
         let toml = [("tox.toml", "")];
         let line = r#"`pass_env = ["PYTHONPATH", "PYTEST_PLUGINS", "UNFLAKE_*"]`"#;
-        let expected =
-            format!("tox 4 passes them on by itself. For older versions add to tox.toml, [env_run_base]: {line}.");
+        let expected = format!("tox 4 passes them on. For older versions add to tox.toml, [env_run_base]: {line}.");
         check("tox -e py", SESSION, &toml, &expected);
     }
 

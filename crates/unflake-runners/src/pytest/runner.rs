@@ -1,10 +1,12 @@
 //! pytest: the agent is a plugin that `PYTEST_PLUGINS` loads, whatever command starts pytest.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::{env, fs};
 
 use unflake_observe::layers::TemporaryName;
 use unflake_protocol::{InjectedAgent, MissedAgent, PrependedVariable};
+use unflake_worlds::{RuntimeSupport, SupportVariable};
 
 use crate::process::files::find_program;
 use crate::pytest::command_line;
@@ -31,6 +33,39 @@ const AGENT: InjectedAgent = InjectedAgent {
     ],
 };
 
+/// A module of the agent that works without it.
+macro_rules! module {
+    ($path:literal) => {
+        (
+            concat!("unflake_world/", $path),
+            include_bytes!(concat!("../../../../agents/pytest/unflake_agent/", $path)).as_slice(),
+        )
+    };
+}
+
+/// Seeds what tests draw, delays their threads and forces a value, as the agent does.
+const WORLD: RuntimeSupport = RuntimeSupport {
+    files: &[
+        ("unflake_world/__init__.py", include_bytes!("../../../../agents/pytest/unflake_world/__init__.py")),
+        module!("core/__init__.py"),
+        module!("core/forced_value.py"),
+        module!("core/random_state.py"),
+        module!("common/__init__.py"),
+        module!("common/paths.py"),
+        module!("common/project_code.py"),
+        module!("common/qualified_names.py"),
+        module!("schedule/__init__.py"),
+        module!("schedule/change_points.py"),
+        module!("schedule/event_loop.py"),
+        module!("schedule/plugin.py"),
+        module!("schedule/threads.py"),
+    ],
+    variables: Cow::Borrowed(&[
+        SupportVariable { name: "PYTHONPATH", value: Cow::Borrowed("{files}"), separator: ":" },
+        SupportVariable { name: "PYTEST_PLUGINS", value: Cow::Borrowed("unflake_world"), separator: "," },
+    ]),
+};
+
 /// Files that only a Python project has at its top.
 const PROJECT: [&str; 5] = ["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg", "setup.py"];
 
@@ -40,6 +75,7 @@ static PROFILE: Profile = Profile {
     capabilities: Capabilities {
         fork: true,
         any_order: true,
+        side_by_side: false,
         repeat_in_process: true,
         trace: true,
         values: true,
@@ -57,8 +93,6 @@ static PROFILE: Profile = Profile {
             "**/sitecustomize.py",
             "**/usercustomize.py",
             "**/pyproject.toml",
-            "**/setup.py",
-            "**/setup.cfg",
             "**/pytest.ini",
             "**/.pytest.ini",
             "**/pytest.toml",
@@ -71,12 +105,17 @@ static PROFILE: Profile = Profile {
             "**/poetry.lock",
             "**/pdm.lock",
             "**/uv.lock",
-            "**/MANIFEST.in",
             "**/.python-version",
             "**/*.pth",
             "**/*{requirements,constraints}*.{txt,in}",
             "**/*requirements/**",
             "**/environment*.{yml,yaml}",
+        ],
+        directory_inputs: &[
+            "**/setup.py",
+            "**/setup.cfg",
+            "**/MANIFEST.in",
+            "**/{doc,docs}/**/*{requirements,constraints}*.{txt,in}",
         ],
         caches: &[
             "__pycache__",
@@ -105,7 +144,7 @@ static PROFILE: Profile = Profile {
         pattern: r#"pytest-of-[^/\s'"]+/pytest-(?:\d+|current)"#,
     }],
     factors: &FACTORS,
-    seeds: &["hash-seed"],
+    runtime_support: &[WORLD],
     variables: &["PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA"],
     ..Profile::EMPTY
 };
@@ -151,7 +190,7 @@ impl Runner for Pytest {
         _is_supported: &dyn Fn(&[String]) -> bool,
     ) -> Option<UnsupportedCommand> {
         command_line::starts_unittest(command).then(|| UnsupportedCommand {
-            why: "unflake cannot use unittest by itself".to_owned(),
+            why: "unflake cannot run unittest".to_owned(),
             hint: "pytest runs tests of unittest, too: `unflake run -- pytest`".to_owned(),
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program, SingleTestListener};
-use crate::driver::suite::{ListError, Suite, TestCase};
+use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::driver::test_result::TestResult;
 use crate::process::files::{program_name, relative};
 use crate::process::spec::ProcessSpec;
@@ -17,7 +17,7 @@ pub(crate) struct Script;
 static PROFILE: Profile = Profile {
     name: "script-tests",
     language: "shell",
-    // The driver's process holds no state of tests, so a fork of it is a fresh environment.
+    // The driver's process has no state of tests, so a fork of it is a fresh environment.
     capabilities: Capabilities { fork: true, ..Capabilities::NONE },
     files: ProjectFiles {
         root_markers: &["script-tests.conf"],
@@ -46,7 +46,7 @@ impl Runner for Script {
     }
 }
 
-fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
+fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let directory = context.here.join(context.command.get(1).map_or(".", String::as_str));
     let cannot = |error: std::io::Error| ListError::usage(format!("{}: {error}", directory.display()));
     let entries = fs::read_dir(&directory).map_err(cannot)?.flatten();
@@ -60,7 +60,11 @@ fn list(context: &ListContext<'_>) -> Result<Suite, ListError> {
         let file = Some(relative(&path, &context.here));
         TestCase { file, ..TestCase::new(name.clone(), name, program, words) }
     };
-    Ok(Suite { root: context.here.clone(), tests: paths.into_iter().map(test).collect(), ..Suite::default() })
+    Ok(ListedSuite {
+        root: context.here.clone(),
+        tests: paths.into_iter().map(test).collect(),
+        ..ListedSuite::default()
+    })
 }
 
 /// Runs one script as one test.

@@ -1,3 +1,5 @@
+//! Tests of `java`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tree_sitter::Node;
 use unflake_model::ChangedFunctions;
 
 use crate::syntax::{self, Step};
@@ -22,7 +23,8 @@ pub struct Scope {
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     pub(super) scopes: Vec<Scope>,
-    /// The code of each scope by its name, the module's too. Scopes of one name are joined.
+    /// The code of each scope by its name, the module's too. Scopes of one name are joined. The
+    /// documentation of a function, and whether it is a generator, belong to the scope around it.
     code: BTreeMap<String, String>,
     /// The names in `code` of the module and of classes.
     pub(super) bodies: BTreeSet<String>,
@@ -46,6 +48,8 @@ impl Outline {
     }
 }
 
+/// In the code of a scope, stands for a generator in it.
+const GENERATOR: &str = "\u{3}\0";
 const MODULE: &str = "module";
 const CLASS: &str = "class_definition";
 const FUNCTION: &str = "function_definition";
@@ -58,12 +62,14 @@ struct OpenScope {
     code: String,
     /// Its place in [`Outline::scopes`].
     at: usize,
+    /// Calling it makes a generator, and does not run it.
+    is_generator: bool,
 }
 
 impl OpenScope {
     fn new(name: &str, kind: &'static str, at: usize) -> Self {
         // The code of a function is not that of a class, even if the body is the same.
-        Self { name: name.to_owned(), kind, code: format!("{kind}\0"), at }
+        Self { name: name.to_owned(), kind, code: format!("{kind}\0"), at, is_generator: false }
     }
 }
 
@@ -95,8 +101,12 @@ pub(super) fn outline(text: &str, steps: &[Step<'_>]) -> Option<Outline> {
                 declared = Some(OpenScope::new(&name, kind, outline.scopes.len()));
                 outline.scopes.push(Scope { name, is_class, first_line, line, last_line: line });
             }
-            Step::Enter("block", _) => {
+            Step::Enter("block", block) => {
                 bodies.push(declared.is_some());
+                if declared.is_some() {
+                    // Who does not run it can still read it.
+                    open.last_mut()?.code.push_str(documentation(text, *block));
+                }
                 open.extend(declared.take());
             }
             Step::Token(token) => {
@@ -104,12 +114,16 @@ pub(super) fn outline(text: &str, steps: &[Step<'_>]) -> Option<Outline> {
                     globals.insert(token.text);
                 }
                 last_line = token.node.end_position().row as u32 + 1;
+                open.last_mut()?.is_generator |= token.kind == "yield";
             }
             _ => {}
         }
         step.write_to(&mut open.last_mut()?.code);
         if matches!(step, Step::Leave("block", _)) && bodies.pop()? {
             let scope = open.pop()?;
+            if scope.is_generator {
+                open.last_mut()?.code.push_str(GENERATOR);
+            }
             outline.scopes[scope.at].last_line = last_line;
             outline.close(scope);
         }
@@ -117,4 +131,15 @@ pub(super) fn outline(text: &str, steps: &[Step<'_>]) -> Option<Outline> {
     outline.close(open.pop()?);
     // Where a nested function is declared global, its qualified name is its plain one.
     nested.is_disjoint(&globals).then_some(outline)
+}
+
+/// The text of the string with which a body begins.
+fn documentation<'t>(text: &'t str, block: Node<'_>) -> &'t str {
+    let mut cursor = block.walk();
+    let first = block.named_children(&mut cursor).find(|child| !child.is_extra());
+    let statement = first.filter(|first| first.kind() == "expression_statement");
+    let value = statement.and_then(|statement| statement.named_child(0));
+    let is_text =
+        |value: &Node<'_>| matches!(value.kind(), "string" | "concatenated_string" | "parenthesized_expression");
+    value.filter(is_text).map_or("", |value| &text[value.byte_range()])
 }

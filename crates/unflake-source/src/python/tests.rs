@@ -1,3 +1,5 @@
+//! Tests of `python`.
+
 use proptest::prelude::*;
 
 use super::{changed_functions, function_hashes, scopes};
@@ -72,6 +74,22 @@ fn code_in_strings_is_no_code() {
     check_scopes("x = 'a\\\\\n'\ndef f(): pass\n", &["?"]);
     check_scopes("x = `y`\ndef f(): pass\n", &["?"]);
     check_scopes("if'a'in x: pass\ndef f(): pass\n", &["f 2 2 2"]);
+}
+
+#[test]
+fn what_can_be_read_of_a_function_belongs_to_the_scope_around_it() {
+    let documented = |text: &str| format!("def f():\n    # A comment.\n    {text}\n    return 1\n");
+    check(&documented("'''Old.'''"), &documented("'''New.'''"), "<module> f|<module> f");
+    check(&documented("'Old ' 'text.'"), &documented("'Old ' 'words.'"), "<module> f|<module> f");
+    check(&documented("x = 'Old.'"), &documented("x = 'New.'"), "f|f");
+    check("class A:\n    def m(self):\n        'a'\n", "class A:\n    def m(self):\n        'b'\n", "A A.m|A A.m");
+    check("def f():\n    return 1\n", "def f():\n    yield 1\n", "<module> f|<module> f");
+    check("def f():\n    yield 1\n", "def f():\n    yield 2\n", "f|f");
+    check(
+        "def f():\n    def g():\n        return 1\n",
+        "def f():\n    def g():\n        yield 1\n",
+        "f f.<locals>.g|f f.<locals>.g",
+    );
 }
 
 #[test]
@@ -223,7 +241,7 @@ fn comments_and_spacing_are_no_change() {
 #[test]
 fn layout_that_changes_the_meaning_is_a_change() {
     check("def f():\n    if a:\n        b\n    c\n", "def f():\n    if a:\n        b\n        c\n", "f|f");
-    check("def f():\n    'doc'\n", "def f():\n    'doc '\n", "f|f");
+    check("def f():\n    x = 'a'\n", "def f():\n    x = 'a '\n", "f|f");
     check("def f():\n    return 1\n", "def f():\n    return\n    1\n", "f|f");
     check("x = notb\n", "x = not b\n", "<module>|<module>");
     check("x = 'a' 'b'\n", "x = 'a'\n'b'\n", "<module>|<module>");
@@ -294,13 +312,13 @@ fn a_function_that_is_too_short_has_no_hash_and_a_broken_source_no_functions() {
 
 /// A statement of a generated program. `WORD` in it can be edited.
 #[derive(Clone, Debug)]
-enum Statement {
+enum GeneratedStatement {
     Simple(&'static str),
-    Block(&'static str, Vec<Statement>),
-    Scope(&'static str, &'static str, Vec<Statement>),
+    Block(&'static str, Vec<GeneratedStatement>),
+    Scope(&'static str, &'static str, Vec<GeneratedStatement>),
 }
 
-fn statements() -> impl Strategy<Value = Vec<Statement>> {
+fn statements() -> impl Strategy<Value = Vec<GeneratedStatement>> {
     const SIMPLE: [&str; 8] = [
         "x = WORD",
         "return_(WORD, [1,\n2])",
@@ -311,15 +329,15 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
         "w = 1 + \\\n  WORD",
         "WORD @ x",
     ];
-    let simple = proptest::sample::select(&SIMPLE).prop_map(Statement::Simple).boxed();
+    let simple = proptest::sample::select(&SIMPLE).prop_map(GeneratedStatement::Simple).boxed();
     let one = simple.prop_recursive(4, 24, 4, |inner| {
         let some = proptest::collection::vec(inner, 1..4);
         let blocks = proptest::sample::select(&["if a:", "for i in (1,\n 2):", "with a as b:", "match x:"]);
         let heads = proptest::sample::select(&["def", "async def", "class", "@deco\ndef"]);
         let names = proptest::sample::select(&["f", "g", "H"]);
         prop_oneof![
-            (blocks, some.clone()).prop_map(|(head, body)| Statement::Block(head, body)),
-            (heads, names, some).prop_map(|(head, name, body)| Statement::Scope(head, name, body)),
+            (blocks, some.clone()).prop_map(|(head, body)| GeneratedStatement::Block(head, body)),
+            (heads, names, some).prop_map(|(head, name, body)| GeneratedStatement::Scope(head, name, body)),
         ]
     });
     proptest::collection::vec(one, 1..5)
@@ -327,7 +345,7 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
 
 /// Writes a program with the word at `target` edited, and the name of the scope that has this word.
 fn write(
-    statements: &[Statement],
+    statements: &[GeneratedStatement],
     indent: usize,
     scope: &str,
     kind: char,
@@ -337,7 +355,7 @@ fn write(
     let pad = "    ".repeat(indent);
     for statement in statements {
         match statement {
-            Statement::Simple(text) => {
+            GeneratedStatement::Simple(text) => {
                 let word = if state.0 == target { "edited" } else { "word" };
                 if state.0 == target {
                     state.2 = scope.to_owned();
@@ -345,12 +363,12 @@ fn write(
                 state.0 += 1;
                 state.1 += &format!("{pad}{}\n", text.replace("WORD", word));
             }
-            Statement::Block(head, body) => {
+            GeneratedStatement::Block(head, body) => {
                 let case = if *head == "match x:" { format!("{pad}    case _:\n") } else { String::new() };
                 state.1 += &format!("{pad}{head}\n{case}");
                 write(body, indent + 1 + usize::from(!case.is_empty()), scope, kind, target, state);
             }
-            Statement::Scope(head, name, body) => {
+            GeneratedStatement::Scope(head, name, body) => {
                 let head = head.replace('\n', &format!("\n{pad}"));
                 state.1 += &format!("{pad}{head} {name}():\n");
                 let full = match kind {

@@ -1,6 +1,6 @@
 //! Translates SQL from SQLite to PostgreSQL.
 
-/// Waits for the write lock and holds it until the transaction ends. Readers never wait.
+/// Waits for the write lock and keeps it until the transaction ends. Readers never wait.
 pub(super) const LOCK: &str = "SELECT version FROM history FOR UPDATE";
 
 /// Translates the parameters `?` and `?1`.

@@ -8,9 +8,9 @@ use crate::error::GIVE_PASSWORD;
 
 const PROTOCOL: u32 = 3 << 16;
 
-const CHECK_ADDRESS: &str = "See that the address is that of your server";
-const USE_SCRAM: &str = "Let it ask for scram-sha-256, or md5 (in pg_hba.conf)";
-const USE_UTF8: &str = "Make a database that keeps all characters (createdb -E UTF8 -T template0 NAME)";
+const CHECK_ADDRESS: &str = "Check the address";
+const USE_SCRAM: &str = "Configure scram-sha-256 or md5 in pg_hba.conf";
+const USE_UTF8: &str = "Create a UTF-8 database (createdb -E UTF8 -T template0 NAME)";
 
 pub(super) fn connect(address: &ServerAddress) -> Result<Wire> {
     let mut wire = match &address.host {
@@ -43,7 +43,7 @@ pub(super) fn connect(address: &ServerAddress) -> Result<Wire> {
             b'S' => check(&message)?,
             // Protocol negotiation, cancellation key and notices.
             b'v' | b'K' | b'N' => {}
-            _ => return Err(refused("what answers there is no PostgreSQL", CHECK_ADDRESS)),
+            _ => return Err(refused("the server there is not PostgreSQL", CHECK_ADDRESS)),
         }
     }
 }
@@ -53,7 +53,7 @@ fn check(message: &Message) -> Result<()> {
     let mut reader = message.reader();
     match (reader.text().as_str(), reader.text().as_str()) {
         ("server_encoding", encoding) if encoding != "UTF8" => {
-            Err(refused(format!("its database keeps texts as {encoding}, and tests print other characters"), USE_UTF8))
+            Err(refused(format!("its database has the encoding {encoding}; UTF8 is required"), USE_UTF8))
         }
         _ => Ok(()),
     }
@@ -68,7 +68,7 @@ fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<S
     let mut reader = message.reader();
     let kind = reader.long();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let unproven = || refused("the server has not shown that it knows the password", CHECK_ADDRESS);
+    let unproven = || refused("the server did not prove that it knows the password", CHECK_ADDRESS);
     match (kind, scram.as_mut()) {
         // A server that started SCRAM must complete it: otherwise an impostor could skip the proof.
         (0, Some(scram)) if !scram.is_complete() => return Err(unproven()),
@@ -78,7 +78,7 @@ fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<S
             wire.put(b'p', |out| wire::text(out, password));
         }
         (3, None) => {
-            let why = "the server asks for the password in plain text, over a connection on which others can read it";
+            let why = "the server asks for the password in plain text over an unencrypted connection";
             return Err(refused(why, USE_SCRAM));
         }
         (5, None) => {
@@ -88,7 +88,7 @@ fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<S
         (10, None) => {
             let mut offered = std::iter::from_fn(|| Some(reader.text()).filter(|name| !name.is_empty()));
             if !offered.any(|name| name == "SCRAM-SHA-256") {
-                return Err(refused("the server offers no way to show the password that is known here", USE_SCRAM));
+                return Err(refused("the server offers no supported password authentication", USE_SCRAM));
             }
             let new = Scram::new(password(address)?)?;
             let first = new.first();
@@ -105,7 +105,7 @@ fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<S
         }
         (12, Some(scram)) => return if scram.is_proven(&text(reader.0)) { Ok(()) } else { Err(unproven()) },
         _ => {
-            let why = format!("the server wants to know who we are in a way that is unknown here (number {kind})");
+            let why = format!("the server asks for an unsupported authentication method ({kind})");
             return Err(refused(why, USE_SCRAM));
         }
     }
@@ -114,7 +114,7 @@ fn authenticate(message: &Message, address: &ServerAddress, scram: &mut Option<S
 
 fn password(address: &ServerAddress) -> Result<&str> {
     let given = address.password.as_ref().map(|secret| secret.0.as_str());
-    given.ok_or_else(|| refused("the server asks for a password, and none is given", GIVE_PASSWORD))
+    given.ok_or_else(|| refused("the server asks for a password, and none was given", GIVE_PASSWORD))
 }
 
 /// The error that a server reports.

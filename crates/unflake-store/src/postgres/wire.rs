@@ -34,7 +34,7 @@ impl Wire {
     }
 
     pub(super) fn to_host(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, format!("no address is known for {host}"));
+        let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{host} cannot be resolved"));
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, timeout) {
                 Ok(stream) => {
@@ -128,7 +128,7 @@ impl Wire {
         message.kind = head[0];
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let Some(length) = length.checked_sub(4).filter(|length| *length < MAX_MESSAGE) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "what answers there is no PostgreSQL"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the server there is not PostgreSQL"));
         };
         message.body.resize(length, 0);
         self.stream.read_exact(&mut message.body)

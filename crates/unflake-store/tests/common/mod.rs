@@ -34,6 +34,7 @@ pub(crate) fn passing(test: &str, position: u32) -> Attempt {
         purpose: Purpose::Suite,
         environment: EnvironmentId(0),
         origin: Isolation::Process,
+        world: None,
         position,
         run: 0,
         outcome: Outcome::Passed,

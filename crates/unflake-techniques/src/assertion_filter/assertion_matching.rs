@@ -71,24 +71,24 @@ impl<'a> AssertionSource<'a> {
                 () if *times > 1 => Err("there are several functions of its name".to_owned()),
                 () if unchanged => Ok(there),
                 () if old.same != 1 || self.same(spot) != 1 => {
-                    Err("its function has changed, and there were or are several such assertions in it".to_owned())
+                    Err("its function has changed, and has several such assertions".to_owned())
                 }
                 () if !old.body.is_empty() && alike.next().is_some() => {
-                    Err("its function has changed, and another one now has the code that it had".to_owned())
+                    Err("its function has changed, and another one now has its former code".to_owned())
                 }
                 () => Ok(there),
             };
         }
         if self.functions.contains(&(&*spot.file, &*spot.function)) {
-            return Err("its function has it no more".to_owned());
+            return Err("its function no longer has it".to_owned());
         }
         let moved: Vec<&AssertionKey> =
             alike.filter(|there| there.file == spot.file || there.function == spot.function).collect();
         match moved[..] {
-            [] => Err("it is nowhere to be found".to_owned()),
-            _ if old.alike => Err("it is not where it was, and others were like it".to_owned()),
+            [] => Err("it no longer exists".to_owned()),
+            _ if old.alike => Err("it moved, and others were identical".to_owned()),
             [one] if self.spots[one] == 1 => Ok(one),
-            _ => Err("it is not where it was, and could now be one of several".to_owned()),
+            _ => Err("it moved, and several match".to_owned()),
         }
     }
 
@@ -104,8 +104,7 @@ impl<'a> AssertionSource<'a> {
                     Err("the file of its test has changed, and the parameters are only numbered".to_owned())
                 }
                 Some(_) if old.alike || self.permutations(id).next().is_some() => {
-                    Err("the file of its test has changed, and there are the same parameters in another order"
-                        .to_owned())
+                    Err("the file of its test has changed, and the same parameters are in another order".to_owned())
                 }
                 Some(_) => Ok(TestId::new(id)),
             };

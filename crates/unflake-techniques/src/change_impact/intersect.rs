@@ -46,6 +46,8 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
         path => format!("{below}{path}"),
     };
     found.global_inputs();
+    let used = on.executed.keys().chain(&on.read).chain(&on.listed).chain(&on.looked).map(|path| at(path));
+    found.directory_inputs(&used.collect::<Vec<_>>());
     for (path, functions) in &on.executed {
         found.executed(path, &at(path), functions.as_ref());
     }
@@ -76,6 +78,18 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
     for path in on.executed.keys().chain(&on.read) {
         if changes.ignores(&at(path)) && !made(path) {
             unknown.push(format!("it uses {path}, which git ignores, so changes to it are unknown"));
+        }
+    }
+    for path in &on.listed {
+        let directory = at(path);
+        if changes.ignores(&directory) {
+            unknown.push(format!("it lists {path}, which git ignores, so changes to it are unknown"));
+        }
+        for ignored in changes.ignored_in(&directory) {
+            let own = ignored.strip_prefix(&below).unwrap_or(ignored).to_owned();
+            if !made(&own) {
+                unknown.push(format!("it lists a directory with {ignored}, which git ignores, so it may be new"));
+            }
         }
     }
     Overlap { touched: found.touched.into_values().collect(), unknown }
@@ -129,6 +143,23 @@ impl<'a> Intersection<'a> {
         let all = changes.files.iter().filter(|change| changes.for_all.contains(&change.path));
         for change in all.filter(|change| self.counts(change)).collect::<Vec<_>>() {
             self.touch(change, None, "counts for every test", Vec::new());
+        }
+    }
+
+    fn directory_inputs(&mut self, used: &[String]) {
+        let changes = self.changes;
+        for change in changes.files.iter().filter(|change| changes.for_directory.contains(&change.path)) {
+            let from = match &change.kind {
+                ChangeKind::Renamed { from } => Some(from),
+                _ => None,
+            };
+            let directories = [Some(&change.path), from].into_iter().flatten().map(|path| parent(path));
+            let is_used = |directory: &str| {
+                used.iter().any(|path| path == directory || path_below(path, directory, changes.ignore_case).is_some())
+            };
+            if directories.into_iter().any(is_used) && self.counts(change) {
+                self.touch(change, None, "configures what it uses", Vec::new());
+            }
         }
     }
 
@@ -200,6 +231,10 @@ fn appears_or_disappears(kind: &ChangeKind) -> bool {
 
 fn disappears(kind: &ChangeKind) -> bool {
     !matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly | ChangeKind::Added | ChangeKind::Untracked)
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
 /// The path below a directory. The root is the empty directory.

@@ -1,10 +1,12 @@
 //! The last rung of the ladder: a failure that the change cannot have caused.
 //!
-//! Two things are needed: nothing that the failing test depends on has changed, and the test passed
-//! at the base. A pass there after other tests counts only if those depend on nothing that changed
-//! either, since they may have set up what it needs; or if the same tests with the same files make
-//! it fail now. A pass at the base now, against failures here every time, refutes the disjointness:
-//! then an unseen dependency exists.
+//! Three things are needed: nothing that the failing test depends on has changed, the test passed at
+//! the base, and now it fails there as it fails here, or its outcome varies. A pass at the base now,
+//! against failures here every time, refutes the disjointness: then an unseen dependency exists. A
+//! known pass after other tests is compared with a run after the same tests, since they may have set
+//! up what it needs.
+
+use std::collections::BTreeSet;
 
 use unflake_model::{
     Comparison, Dependencies, Detail, Finding, Granularity, Intersect, IntersectKind, Outcome, TestId, TouchedPath,
@@ -22,9 +24,8 @@ pub(crate) const HERE: u32 = 2;
 pub(crate) struct ChangeSuspicion {
     /// Its dependencies when it failed in its own environment.
     pub(crate) alone: Option<Box<Dependencies>>,
-    /// The session that repeated everything before it in the suite, with the dependencies of those
-    /// tests.
-    pub(crate) preceding: Option<Predecessors>,
+    /// Checks that were requested. Each is requested once, whatever comes of it.
+    pub(crate) requested: BTreeSet<BaseCheck>,
     /// Outcomes at the base, and outcomes here after that.
     pub(crate) at_base: Vec<Outcome>,
     pub(crate) here: Vec<Outcome>,
@@ -34,32 +35,30 @@ pub(crate) struct ChangeSuspicion {
     pub(crate) no_base: Option<String>,
 }
 
-/// The preceding tests, repeated.
-#[derive(Default)]
-pub(crate) struct Predecessors {
-    pub(crate) dependencies: Vec<(TestId, Box<Dependencies>)>,
-    pub(crate) complete: bool,
+/// A check that needs sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BaseCheck {
+    /// At the base, alone.
+    Alone,
+    /// At the base, after the tests after which it had passed there.
+    AfterOthers,
+    /// Here once more: it passes at the base.
+    Here,
 }
 
-/// The next check.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum NextCheck {
-    Nothing,
-    /// Whether anything that ran before it in the suite is affected.
-    Predecessors,
-    Base,
-    /// At the base, after the tests after which it had passed there.
-    BaseAfterOthers,
-    Here,
+impl BaseCheck {
+    /// Number of checks, which is the number of rounds that a test can ask for.
+    pub(crate) const ALL: u32 = 3;
 }
 
 /// Whether tests run at the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtBase {
-    /// If a pass is known and nothing cheaper tells what it is worth.
+    /// If a pass there is known.
     #[default]
     Needed,
     Always,
+    /// Then no failure is excused, because nothing shows that it does not pass there.
     Never,
 }
 
@@ -68,74 +67,58 @@ impl ChangeSuspicion {
         Some(intersect(&compared.changes, self.alone.as_deref()?, granularity))
     }
 
-    /// `ran_before`: the tests that had run in its process in the suite.
+    /// The next check that has not been requested, if it can lead to an excuse.
     pub(crate) fn next(
         &self,
         test: &TestId,
-        ran_before: &[TestId],
         compared: &Comparison,
         granularity: Granularity,
         verify: AtBase,
-    ) -> NextCheck {
-        let Some(overlap) = self.overlap(compared, granularity) else { return NextCheck::Nothing };
-        if !overlap.is_empty() {
-            return NextCheck::Nothing;
+    ) -> Option<BaseCheck> {
+        if !self.overlap(compared, granularity)?.is_empty() || self.no_base.is_some() {
+            return None;
         }
-        match compared.passed.get(test) {
-            Some(before) if before.is_empty() => return NextCheck::Nothing,
-            Some(before) if before == ran_before && self.preceding.is_none() => return NextCheck::Predecessors,
-            _ => {}
-        }
-        if self.preceding_are_unaffected(compared, granularity) || verify == AtBase::Never || self.no_base.is_some() {
-            return NextCheck::Nothing;
-        }
-        if compared.passed.contains_key(test) && self.after_others.is_none() {
-            return NextCheck::BaseAfterOthers;
-        }
-        if self.after_others.is_some_and(|outcome| outcome.is_failure()) || verify == AtBase::Needed {
-            return NextCheck::Nothing;
-        }
-        match (self.at_base.is_empty(), self.here.is_empty()) {
-            (true, _) => NextCheck::Base,
-            (false, true) if self.at_base.iter().all(|outcome| outcome.is_pass()) => NextCheck::Here,
-            _ => NextCheck::Nothing,
-        }
-    }
-
-    fn preceding_are_unaffected(&self, compared: &Comparison, granularity: Granularity) -> bool {
-        let is_unaffected = |on: &Dependencies| {
-            // The tests before each of them are checked on their own.
-            let on = Dependencies { after: 0, ..on.clone() };
-            intersect(&compared.changes, &on, granularity).is_empty()
+        let known = compared.passed.get(test);
+        let is_wanted = match verify {
+            AtBase::Never => false,
+            AtBase::Needed => known.is_some(),
+            AtBase::Always => true,
         };
-        self.preceding.as_ref().is_some_and(|preceding| {
-            preceding.complete && preceding.dependencies.iter().all(|(_, on)| is_unaffected(on))
-        })
+        let (passed, failed) = counts(&self.at_base);
+        let next = match known {
+            _ if !is_wanted => return None,
+            _ if !self.requested.contains(&BaseCheck::Alone) => BaseCheck::Alone,
+            _ if passed > 0 && failed == 0 => BaseCheck::Here,
+            Some(before) if passed == 0 && failed > 0 && !before.is_empty() => BaseCheck::AfterOthers,
+            _ => return None,
+        };
+        (!self.requested.contains(&next)).then_some(next)
     }
 
     /// Whether the change cannot have caused it, by everything known.
     pub(crate) fn excuses(&self, test: &TestId, compared: &Comparison, granularity: Granularity) -> bool {
-        if !self.overlap(compared, granularity).is_some_and(|overlap| overlap.is_empty()) {
-            return false;
-        }
-        let kept = match compared.passed.get(test) {
-            Some(before) if before.is_empty() => true,
-            Some(_) => {
-                let fails_there_now = self.after_others.is_some_and(|outcome| outcome.is_failure());
-                fails_there_now || self.preceding_are_unaffected(compared, granularity)
-            }
+        let is_disjoint = self.overlap(compared, granularity).is_some_and(|overlap| overlap.is_empty());
+        let (passed, failed) = counts(&self.at_base);
+        let varies = passed > 0 && (failed > 0 || self.here.iter().any(|outcome| outcome.is_pass()));
+        is_disjoint && self.no_base.is_none() && (varies || self.fails_where_it_passed(compared.passed.get(test)))
+    }
+
+    /// Whether it fails now with the files with which it passed before, after the same tests.
+    fn fails_where_it_passed(&self, known: Option<&Vec<TestId>>) -> bool {
+        let (passed, failed) = counts(&self.at_base);
+        let fails_alone = passed == 0 && failed > 0;
+        match known {
+            Some(before) if before.is_empty() => fails_alone,
+            Some(_) => fails_alone && self.after_others.is_some_and(|outcome| outcome.is_failure()),
             None => false,
-        };
-        let (passed, _) = counts(&self.at_base);
-        let varies = self.here.iter().any(|outcome| outcome.is_pass()) || (passed as usize) < self.at_base.len();
-        kept && !self.contradicts() || passed > 0 && varies
+        }
     }
 
     /// Passed at the base and failed here, every time.
     fn contradicts(&self) -> bool {
         let (passed, failed) = counts(&self.at_base);
-        let (passed_here, failed_here) = counts(&self.here);
-        passed > 0 && failed == 0 && passed_here == 0 && failed_here > 0
+        let (passed_here, _) = counts(&self.here);
+        passed > 0 && failed == 0 && passed_here == 0
     }
 
     pub(crate) fn finding(
@@ -163,16 +146,15 @@ impl ChangeSuspicion {
                 detail.base = Some(compared.changes.base.clone());
                 detail.base_passed = match (passed, failed) {
                     (0, 0) => compared.passed.contains_key(test).then_some(true),
-                    (passed, _) => Some(passed > 0),
+                    (passed, _) => Some(passed > 0 || self.fails_where_it_passed(compared.passed.get(test))),
                 };
                 detail.considered = compared.changes.files.iter().map(|change| change.path.clone()).collect();
                 detail.touched = overlap.touched;
                 detail.unknown = overlap.unknown;
                 if self.contradicts() && detail.touched.is_empty() {
-                    let (_, here) = counts(&self.here);
                     detail.unknown.push(format!(
-                        "it passed {passed} of {passed} runs at the base and failed {here} of {here} runs here, so it depends on the \
-                         change in a way that was not recorded"
+                        "it passed {passed} of {passed} runs at the base and fails here every time, so it depends on the change in \
+                         a way that was not recorded"
                     ));
                 }
                 detail.kind = match (detail.touched.is_empty(), detail.unknown.is_empty()) {
@@ -198,20 +180,23 @@ impl ChangeSuspicion {
             }
             IntersectKind::Unaffected => {
                 let mut sentence = disjoint(detail);
+                let known = compared.as_ref().is_ok_and(|one| one.passed.contains_key(test));
                 let (passed, failed) = counts(&self.at_base);
                 sentence.push_str(&match (passed, failed) {
-                    (0, 0) => match (compared.as_ref().is_ok_and(|one| one.passed.contains_key(test)), &self.no_base) {
-                        (_, Some(why)) => format!("; it could not run at the base: {why}"),
-                        (true, _) => match self.after_others {
-                            Some(outcome) if outcome.is_failure() => {
-                                "; with the files of the base it passed before and fails now".to_owned()
-                            }
-                            Some(_) => "; at the base it passes after the tests that ran before it".to_owned(),
-                            None => "; it passed at the base".to_owned(),
-                        },
-                        (false, _) => "; not known to pass at the base (--verify-base runs it there)".to_owned(),
+                    _ if self.no_base.is_some() => {
+                        format!("; it could not run at the base: {}", self.no_base.as_deref().unwrap_or_default())
+                    }
+                    (0, 0) if known => "; it passed at the base, which was not verified".to_owned(),
+                    (0, 0) => "; not known to pass at the base (--verify-base runs it there)".to_owned(),
+                    (0, failed) => match self.after_others {
+                        Some(outcome) if outcome.is_pass() => {
+                            "; at the base it passes after the tests that ran before it".to_owned()
+                        }
+                        _ if compared.as_ref().is_ok_and(|one| self.fails_where_it_passed(one.passed.get(test))) => {
+                            "; with the files of the base it passed before and fails now".to_owned()
+                        }
+                        _ => format!("; it also fails at the base ({failed} of {failed} runs)"),
                     },
-                    (0, failed) => format!("; it also fails at the base ({failed} of {failed} runs)"),
                     (passed, failed) => format!("; it passed {passed} of {} runs at the base", passed + failed),
                 });
                 sentence
@@ -234,10 +219,7 @@ impl ChangeSuspicion {
         });
         let (passed, failed) = counts(&self.at_base);
         let there = match (passed, failed) {
-            (0, 0) if self.after_others.is_some() => {
-                "with the files of the base the test passed before and fails now".to_owned()
-            }
-            (0, 0) => "the test passed at the base".to_owned(),
+            (0, _) => "with the files of the base the test passed before and fails now".to_owned(),
             (passed, failed) => format!("the test passed {passed} of {} runs at the base", passed + failed),
         };
         format!("cannot come from your change: {}; {there}{base}", disjoint(&detail))

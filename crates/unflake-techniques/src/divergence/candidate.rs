@@ -75,6 +75,7 @@ impl Candidate {
             chance: self.p_value.min(1.0),
             sentence: format!("{} {}", self.what, often(failing, failed, passing, passed)),
             value: self.value.clone(),
+            rejected: false,
         }
     }
 }

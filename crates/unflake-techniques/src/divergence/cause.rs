@@ -3,14 +3,16 @@
 
 use std::collections::HashSet;
 
-use unflake_model::{Cause, LineId, NondeterministicCall};
+use unflake_model::{Cause, LineId, NondeterministicCall, TraceId};
 
 use crate::divergence::aligned_runs::AlignedRuns;
 use crate::divergence::candidate::Candidate;
 use crate::divergence::value_text::items;
 
-/// Number of preceding lines searched for a nondeterministic call.
+/// Preceding lines in which a nondeterministic call counts before the thread structure does.
 const LINES_BACK: u64 = 60;
+/// Lines further back are read in pieces of this length.
+const PIECE: u64 = 4096;
 
 /// A cause with its justification, worded to follow "because".
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +61,32 @@ pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesi
         let because = format!("{}, just before it, uses {}", name(reach.line), reach.what);
         return CauseHypothesis { cause: reach.cause, because };
     }
-    structure(runs)
+    let by_structure = structure(runs);
+    if by_structure.cause == Cause::Unknown
+        && let Some((reach, steps)) = far_call(runs, start)
+    {
+        let because = format!("{}, {steps} steps before it, uses {}", name(reach.line), reach.what);
+        return CauseHypothesis { cause: reach.cause, because };
+    }
+    by_structure
+}
+
+/// The last nondeterministic call before the candidate, however far back, and how many steps.
+fn far_call<'a>(runs: &AlignedRuns<'a>, start: &Candidate) -> Option<(&'a NondeterministicCall, u64)> {
+    let reaches = runs.traces.reaches();
+    let (id, until) = failing_position(runs, start)?;
+    let mut to = until;
+    while to > 0 && !reaches.is_empty() {
+        let from = to.saturating_sub(PIECE);
+        let lines = runs.traces.lines(id, from, (to - from) as usize);
+        let found =
+            lines.iter().enumerate().rev().find_map(|(at, line)| Some((reach(reaches, *line)?, from + at as u64)));
+        if let Some((reach, at)) = found {
+            return Some((reach, until - at));
+        }
+        to = from;
+    }
+    None
 }
 
 /// Whether the value contains the same items in every run, in different orders.
@@ -115,14 +142,18 @@ pub(crate) fn reach(reaches: &[NondeterministicCall], line: LineId) -> Option<&N
 /// Lines that ran before the candidate in a failing run, nearest first: calls made by its own line,
 /// then earlier lines.
 fn lines_before(runs: &AlignedRuns<'_>, start: &Candidate) -> Vec<LineId> {
-    let predicted = |run: &usize| runs.all[*run].failed && start.predicts[*run] && start.at[*run].is_some();
-    let Some(run) = (0..runs.all.len()).find(predicted) else { return Vec::new() };
-    let (Some(id), Some(at)) = (runs.id(run, start.thread), start.at[run]) else { return Vec::new() };
-    let until = at.ceil() as u64;
+    let Some((id, until)) = failing_position(runs, start) else { return Vec::new() };
     let from = until.saturating_sub(LINES_BACK);
     let mut lines = runs.traces.lines(id, from, (until - from) as usize);
     lines.reverse();
     lines
+}
+
+/// Where the candidate is in the trace of a failing run.
+fn failing_position(runs: &AlignedRuns<'_>, start: &Candidate) -> Option<((TraceId, usize), u64)> {
+    let predicted = |run: &usize| runs.all[*run].failed && start.predicts[*run] && start.at[*run].is_some();
+    let run = (0..runs.all.len()).find(predicted)?;
+    Some((runs.id(run, start.thread)?, start.at[run]?.ceil() as u64))
 }
 
 #[cfg(test)]

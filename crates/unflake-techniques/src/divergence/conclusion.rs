@@ -65,6 +65,7 @@ pub(crate) fn divergence(traces: &dyn Traces, all: &[TracedRun]) -> Divergence {
         timed_out: 0,
         points: divergence_points(&runs),
         unknown,
+        proof: None,
     }
 }
 

@@ -18,8 +18,10 @@ use crate::{Recordings, Technique};
 
 /// AlignedRuns requested per batch; the result is examined after each.
 const BATCH: u32 = 10;
-/// With this many runs of either outcome, more runs may be superfluous.
+/// With this many runs of either outcome, more runs may be superfluous. With fewer it goes on.
 const ENOUGH_OF_EACH: usize = 5;
+/// Passing runs that are compared at most: of a rare failure there are many.
+const MOST_PASSING: usize = 200;
 const SIGNIFICANT: f64 = 0.001;
 
 /// What to locate, and the budget.
@@ -29,7 +31,7 @@ pub struct LocateConfig {
     pub test: String,
     /// Number of runs to compare.
     pub runs: u32,
-    /// Upper bound while all runs end alike.
+    /// Upper bound while few runs fail, or few pass.
     pub most: u32,
     pub fresh_by: Isolation,
     /// Budget: no run begins after this many seconds.
@@ -118,11 +120,17 @@ impl Locate {
     fn compared(&self) -> Vec<&TracedRun> {
         let of = |origin| self.runs.iter().filter(|run| run.origin == origin).collect::<Vec<_>>();
         let (copies, processes) = (of(Isolation::Fork), of(Isolation::Process));
-        match (both(&copies), both(&processes)) {
+        let mut compared = match (both(&copies), both(&processes)) {
             (_, true) if processes.len() >= copies.len() || !both(&copies) => processes,
             (true, _) => copies,
             _ => self.runs.iter().collect(),
-        }
+        };
+        let mut passing = 0;
+        compared.retain(|run| {
+            passing += usize::from(!run.failed);
+            run.failed || passing <= MOST_PASSING
+        });
+        compared
     }
 
     /// Isolation of the next runs.
@@ -132,8 +140,8 @@ impl Locate {
         let processes = compared.iter().filter(|run| run.origin == Isolation::Process).count();
         let (made, needed) = match both(&compared) {
             true if is_mixed(&compared) => (processes as u32, self.config.runs),
-            true => (compared.len() as u32, self.config.runs),
-            false => (self.requested, self.config.most.max(self.config.runs)),
+            true if has_enough(&compared) => (compared.len() as u32, self.config.runs),
+            _ => (self.requested, self.config.most.max(self.config.runs)),
         };
         let batch = BATCH.max(self.config.jobs as u32);
         let all_left = self.config.most.max(self.config.runs).saturating_sub(self.requested);
@@ -153,8 +161,7 @@ impl Locate {
     /// Whether more runs would hardly change the answer.
     fn is_clear(&mut self, traces: &dyn Traces) -> bool {
         let compared = self.compared();
-        let failed = compared.iter().filter(|run| run.failed).count();
-        if failed < ENOUGH_OF_EACH || compared.len() - failed < ENOUGH_OF_EACH || is_mixed(&compared) {
+        if !has_enough(&compared) || is_mixed(&compared) {
             return false;
         }
         let found = self.examine(traces);
@@ -183,6 +190,11 @@ fn both(runs: &[&TracedRun]) -> bool {
     runs.iter().any(|run| run.failed) && runs.iter().any(|run| !run.failed)
 }
 
+fn has_enough(runs: &[&TracedRun]) -> bool {
+    let failed = runs.iter().filter(|run| run.failed).count();
+    failed >= ENOUGH_OF_EACH && runs.len() - failed >= ENOUGH_OF_EACH
+}
+
 /// Whether both forked and new processes are among them.
 fn is_mixed(runs: &[&TracedRun]) -> bool {
     runs.iter().any(|run| run.origin != runs[0].origin)
@@ -191,7 +203,8 @@ fn is_mixed(runs: &[&TracedRun]) -> bool {
 impl Technique for Locate {
     fn observe(&mut self, event: &Event, recordings: Recordings<'_>) {
         match event {
-            Event::TestsListed { tests, isolated, .. } => {
+            Event::TestsListed { tests, isolated, seconds, .. } => {
+                self.budget = Budget::new(self.config.seconds - seconds);
                 self.isolated = *isolated;
                 self.matching = select_listed(tests, Some(std::slice::from_ref(&self.config.test))).tests;
             }
@@ -220,6 +233,9 @@ impl Technique for Locate {
             self.requested += 1;
             sessions.push(Session::fresh(SessionId(self.requested), Purpose::Look, origin, vec![test.clone()]));
         }
+        // Copies of the test that run at the same time must not meet in a file.
+        let private = sessions.len() > 1;
+        sessions.iter_mut().for_each(|session| session.private = private);
         self.complete = sessions.is_empty();
         sessions
     }

@@ -68,7 +68,7 @@ pub(crate) fn no_divergence(
 /// A location without a measurement: it claims no significance.
 fn unmeasured(runs: &AlignedRuns<'_>, line: SourceLine, sentence: String) -> Location {
     let (failing, passing) = (runs.failed() as u32, (runs.all.len() - runs.failed()) as u32);
-    Location { line, how: DivergenceKind::Order, failing, passing, chance: 1.0, sentence, value: None }
+    Location { line, how: DivergenceKind::Order, failing, passing, chance: 1.0, sentence, value: None, rejected: false }
 }
 
 /// A line at which several other threads modify a container of the failing thread.

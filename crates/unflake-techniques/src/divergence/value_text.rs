@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_from_words() {
+    fn numbers_are_distinguished_from_words() {
         assert_eq!(number("0.93"), Some(0.93));
         assert_eq!(number("-4"), Some(-4.0));
         assert_eq!((number("inf"), number("True"), number("'4'"), number("")), (None, None, None, None));

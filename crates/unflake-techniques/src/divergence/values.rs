@@ -29,7 +29,7 @@ pub(crate) struct ValueCandidates {
     pub(crate) like_clocks: bool,
 }
 
-type Name = (LineId, Arc<str>);
+type ValueName = (LineId, Arc<str>);
 
 pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
     let exact = ExactTest::new(runs.all.len());
@@ -66,8 +66,8 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
 }
 
 /// By line and name: the values seen in each run.
-fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<Name, Vec<Vec<TimedValue>>> {
-    let mut gathered: HashMap<Name, Vec<Vec<TimedValue>>> = HashMap::new();
+fn values_by_name(runs: &AlignedRuns<'_>, thread: usize) -> HashMap<ValueName, Vec<Vec<TimedValue>>> {
+    let mut gathered: HashMap<ValueName, Vec<Vec<TimedValue>>> = HashMap::new();
     let past = runs.past_failure(thread);
     for run in 0..runs.all.len() {
         let values = runs.id(run, thread).map_or(Vec::new(), |id| runs.traces.values(id));

@@ -116,7 +116,7 @@ impl Experiment {
         self.log.borrow().world(&TrialWorld::BASELINE).and_then(|row| row.error.clone())
     }
 
-    fn start(&mut self, tests: Vec<TestId>) {
+    fn start(&mut self, tests: Vec<TestId>, seconds: f64) {
         self.matching = select_tests(&tests, &self.config.names).tests;
         self.tests.clone_from(&tests);
         if self.matching.is_empty() || self.matching.len() > 1 && !self.config.together {
@@ -126,7 +126,7 @@ impl Experiment {
         for (factors, attempt) in &self.config.known {
             known.entry(factors.clone()).or_default().push_back(known_run(attempt));
         }
-        let scheduler = Scheduler::new(Isolation::Fork, self.config.seconds);
+        let scheduler = Scheduler::new(Isolation::Fork, seconds);
         let runner = TrialRunner {
             scheduler: scheduler.clone(),
             log: self.log.clone(),
@@ -156,8 +156,8 @@ fn known_run(attempt: &Attempt) -> TrialRun {
 
 impl Technique for Experiment {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
-        if let Event::TestsListed { tests, .. } = event {
-            self.start(tests.iter().map(|test| test.id.clone()).collect());
+        if let Event::TestsListed { tests, seconds, .. } = event {
+            self.start(tests.iter().map(|test| test.id.clone()).collect(), self.config.seconds - seconds);
         }
         if let Some(task) = &mut self.task {
             task.observe(event);

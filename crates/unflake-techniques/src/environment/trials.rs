@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use unflake_model::{Factor, FactorEffect, FactorKind, Outcome, Purpose, TestId};
+use unflake_model::{Factor, FactorEffect, FactorKind, Outcome, Purpose, TestId, World};
 
 use crate::search::rng::SeededRng;
 use crate::search::scheduler::{Scheduler, SessionRequest, SessionResult};
@@ -197,7 +197,7 @@ impl TrialRunner {
         let before = order_of(&factors).map_or(Vec::new(), |order| tests_before(&self.tests, &self.unit, order));
         SessionRequest {
             new_process: world.needs_process() || self.new_processes.get(),
-            under: Some(factors),
+            under: Some(World::of(factors)),
             ..SessionRequest::new(Purpose::Factor, [before, self.unit.clone()].concat())
         }
     }
@@ -243,7 +243,7 @@ impl TrialRunner {
     async fn control_crashes(&self, world: &TrialWorld) -> bool {
         let Some(control) = self.tests.iter().find(|test| !self.unit.contains(test)) else { return false };
         let request = |world: &TrialWorld| SessionRequest {
-            under: Some(self.factors(world)),
+            under: Some(World::of(self.factors(world))),
             ..SessionRequest::new(Purpose::Factor, vec![control.clone()])
         };
         let there = std::iter::repeat_n(request(world), CONTROL_RUNS);

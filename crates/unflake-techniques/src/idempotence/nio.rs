@@ -1,9 +1,9 @@
 //! Finds tests that pass, and fail when run once more in the same environment (Wei et al. 2022).
 //!
-//! By default every test runs twice in its own environment, which forking makes cheap; where
-//! nothing can be forked, in-process environments first tell which tests need a process. Every test
-//! that does not pass both times is repeated several times, twice in a row and once alone. Only
-//! consistent behaviour is classified; the rest is non-deterministic.
+//! Every test runs twice in its own environment. Where there are many, environments that they share
+//! first tell which tests need one of their own. Every test that does not pass both times is repeated
+//! several times, twice in a row and once alone. Only consistent behaviour is classified; the rest is
+//! non-deterministic.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use unflake_model::{Coverage, Event, Finding, Isolation, NioKind, NioMode, Outcome, Purpose, Session, TestId};
 
 use crate::idempotence::classify::{NioSuspect, last_two, record_suspects};
-use crate::idempotence::prefilter::InProcessPrefilter;
+use crate::idempotence::prefilter::{Prefilter, ScreenIn};
 use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, SessionResult, join_all};
 use crate::search::select::select_listed;
@@ -34,8 +34,10 @@ pub struct NioConfig {
     /// The class of a test. Only the runner knows.
     pub class_of: fn(&str) -> &str,
     pub fresh_by: Isolation,
-    /// Whether to screen in in-process environments first, and with how many parallel processes.
-    pub in_process: Option<usize>,
+    /// Where to screen first. `None`: nowhere.
+    pub screen: Option<ScreenIn>,
+    /// Number of parallel processes.
+    pub jobs: usize,
     /// Whether to search the state that the first run leaks.
     pub state: bool,
     /// Budget in seconds.
@@ -62,14 +64,24 @@ pub(crate) struct NioProgress {
     requested: usize,
     /// Number of them that have not run yet.
     left: usize,
-    /// Number of tests that ran in an in-process environment only.
-    in_process_only: usize,
+    /// Number of tests that were screened only.
+    screened_only: usize,
     pub(crate) over: bool,
 }
 
 impl NioProgress {
-    fn has_broken(&self) -> bool {
-        self.suspects.iter().any(|suspect| suspect.kind(self) == Some(NioKind::Broken))
+    fn is_broken(&self, test: &TestId) -> bool {
+        self.suspects.iter().any(|suspect| suspect.test == *test && suspect.kind(self) == Some(NioKind::Broken))
+    }
+
+    /// The suite up to the last test that always fails.
+    fn before_broken(&self, suite: &[TestId]) -> Vec<TestId> {
+        let last = suite.iter().rposition(|test| self.is_broken(test));
+        last.map_or(Vec::new(), |last| suite[..=last].to_vec())
+    }
+
+    fn has_passing_broken(&self, result: &SessionResult) -> bool {
+        result.attempts.iter().any(|attempt| attempt.outcome.is_pass() && self.is_broken(&attempt.test))
     }
 
     /// A test that passes in the suite every time needs other tests before it; one that passes
@@ -100,9 +112,9 @@ impl NioDetection {
         self.progress.borrow().unmatched.clone()
     }
 
-    /// Number of tests that ran in an in-process environment only.
-    pub fn in_process_only(&self) -> usize {
-        self.progress.borrow().in_process_only
+    /// Number of tests that were screened only.
+    pub fn screened_only(&self) -> usize {
+        self.progress.borrow().screened_only
     }
 
     /// Tests that failed only while other sessions ran in parallel.
@@ -124,7 +136,8 @@ impl NioDetection {
 
 impl Technique for NioDetection {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
-        if let Event::TestsListed { tests, .. } = event {
+        if let Event::TestsListed { tests, isolated, seconds, .. } = event {
+            let seconds = self.config.seconds - seconds;
             let suite = tests.iter().map(|test| test.id.clone()).collect();
             let selection = select_listed(tests, self.config.only.as_deref());
             {
@@ -132,13 +145,14 @@ impl Technique for NioDetection {
                 progress.unmatched = selection.unmatched;
                 (progress.requested, progress.left) = (selection.tests.len(), selection.tests.len());
             }
-            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds);
+            let scheduler = Scheduler::new(self.config.fresh_by, seconds);
             let groups = groups(selection.tests, &self.config);
-            let jobs = self.config.in_process.filter(|_| self.config.mode == NioMode::IsolatedMethod);
-            let prefilter = jobs.map(|jobs| InProcessPrefilter::new(jobs, self.config.seconds));
+            let is_shared = |place: &ScreenIn| *place == ScreenIn::InProcess || !isolated;
+            let screen = self.config.screen.filter(|_| self.config.mode == NioMode::IsolatedMethod).filter(is_shared);
+            let prefilter = screen.and_then(|place| Prefilter::new(place, groups.len(), self.config.jobs, seconds));
             let search = NioSearch {
                 scheduler: scheduler.clone(),
-                prove_state: self.config.state,
+                search_state: self.config.state,
                 progress: self.progress.clone(),
             };
             let search = search.run(suite, groups, prefilter);
@@ -200,14 +214,14 @@ fn groups(tests: Vec<TestId>, config: &NioConfig) -> Vec<Vec<TestId>> {
 
 struct NioSearch {
     scheduler: Scheduler,
-    prove_state: bool,
+    search_state: bool,
     progress: Rc<RefCell<NioProgress>>,
 }
 
 impl NioSearch {
-    async fn run(self, suite: Vec<TestId>, groups: Vec<Vec<TestId>>, mut prefilter: Option<InProcessPrefilter>) {
+    async fn run(self, suite: Vec<TestId>, groups: Vec<Vec<TestId>>, mut prefilter: Option<Prefilter>) {
         let mut groups = VecDeque::from(groups);
-        // Tests that failed the in-process screening.
+        // Tests that failed the screening.
         let mut suspects: VecDeque<Vec<TestId>> = VecDeque::new();
         while !groups.is_empty() || !suspects.is_empty() {
             self.progress.borrow_mut().left = groups.iter().chain(&suspects).map(Vec::len).sum();
@@ -221,7 +235,7 @@ impl NioSearch {
                 let tests: Vec<TestId> = groups.drain(..size).flatten().collect();
                 suspects =
                     prefilter.suspects(&self.scheduler, &tests).await.into_iter().map(|test| vec![test]).collect();
-                self.progress.borrow_mut().in_process_only = prefilter.passed();
+                self.progress.borrow_mut().screened_only = prefilter.passed();
                 continue;
             }
             let next = if suspects.is_empty() { &mut groups } else { &mut suspects };
@@ -243,7 +257,7 @@ impl NioSearch {
             let of = |wanted: NioKind| {
                 (0..progress.suspects.len()).filter(move |at| kind(at) == Some(wanted)).collect::<Vec<_>>()
             };
-            // A parallel copy that holds a shared resource can make a test fail every time. Many
+            // A parallel copy that uses a shared resource can make a test fail every time. Many
             // failures have other reasons.
             let broken = of(NioKind::Broken);
             let broken = if broken.len() <= FEW_BROKEN { broken } else { Vec::new() };
@@ -254,11 +268,15 @@ impl NioSearch {
                 self.check_sequentially(at).await;
             }
         }
-        if self.progress.borrow().has_broken() && !self.scheduler.out_of_time() {
-            // A test that fails alone may pass after others.
-            let mut results = Vec::new();
-            for _ in 0..TIMES {
-                results.push(self.scheduler.run_one(SessionRequest::new(Purpose::Order, suite.clone())).await);
+        // A test that fails alone may pass after others.
+        let before_broken = self.progress.borrow().before_broken(&suite);
+        if !before_broken.is_empty() && !self.scheduler.out_of_time() {
+            let request = SessionRequest::new(Purpose::Order, before_broken);
+            let mut results = vec![self.scheduler.run_one(request.clone()).await];
+            if self.progress.borrow().has_passing_broken(&results[0]) {
+                for _ in 1..TIMES {
+                    results.push(self.scheduler.run_one(request.clone()).await);
+                }
             }
             self.progress.borrow_mut().record_suites(&results);
         }
@@ -297,10 +315,15 @@ impl NioSearch {
             return;
         }
         self.progress.borrow_mut().suspects[at] = suspect;
-        if kind == Some(NioKind::Nio) && self.prove_state && !self.scheduler.out_of_time() {
-            let state = prove_leak(&self.scheduler, std::slice::from_ref(&test), &test, &ExpectedChange::Passes).await;
-            self.progress.borrow_mut().suspects[at].state = state;
+        if kind == Some(NioKind::Nio) && self.search_state && !self.scheduler.out_of_time() {
+            self.prove_state(at, &test).await;
         }
+    }
+
+    async fn prove_state(&self, at: usize, test: &TestId) {
+        let after = std::slice::from_ref(test);
+        let state = prove_leak(&self.scheduler, after, test, &ExpectedChange::Passes, &[]).await;
+        self.progress.borrow_mut().suspects[at].state = state;
     }
 
     async fn confirm(&self, at: usize) {
@@ -340,9 +363,8 @@ impl NioSearch {
         self.progress.borrow_mut().suspects[at] = suspect.clone();
         let leaves_state =
             suspect.kind(&self.progress.borrow()) == Some(NioKind::Nio) || suspect.may_outlive_its_process();
-        if leaves_state && self.prove_state && suspect.order.len() == 2 && !self.scheduler.out_of_time() {
-            let state = prove_leak(&self.scheduler, std::slice::from_ref(&test), &test, &ExpectedChange::Passes).await;
-            self.progress.borrow_mut().suspects[at].state = state;
+        if leaves_state && self.search_state && suspect.order.len() == 2 && !self.scheduler.out_of_time() {
+            self.prove_state(at, &test).await;
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Screens tests in cheap in-process environments before the expensive search: each test runs
-//! twice, many tests per process. A test that does not pass both times is only suspected; a finding
-//! requires a process of its own.
+//! Screens tests in cheap environments before the expensive search: each test runs twice, many tests
+//! per process. A test that does not pass both times is only suspected; a finding requires a process
+//! of its own. State that one test leaves behind can hide that another is not idempotent.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,11 +11,25 @@ use crate::search::scheduler::{Scheduler, SessionRequest};
 /// Tests per process, initially and at most.
 const INITIAL: usize = 32;
 const MOST: usize = 512;
+/// Tests that share a fork, at most: with more of them, more fail because of others.
+const SHARED: usize = 50;
+/// Fewer tests are not screened in shared forks: a fork each costs little.
+const FEW: usize = 64;
 /// Share of the remaining budget that one batch may take.
 const SHARE: f64 = 0.25;
 
+/// Where tests are screened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScreenIn {
+    /// Each in an in-process environment of its own.
+    InProcess,
+    /// In forks that they share with tests of other files.
+    SharedForks,
+}
+
 #[derive(Debug)]
-pub(crate) struct InProcessPrefilter {
+pub(crate) struct Prefilter {
+    place: ScreenIn,
     /// Number of parallel processes.
     jobs: usize,
     /// Budget in seconds.
@@ -24,9 +38,11 @@ pub(crate) struct InProcessPrefilter {
     suspected: usize,
 }
 
-impl InProcessPrefilter {
-    pub(crate) fn new(jobs: usize, seconds: f64) -> Self {
-        Self { jobs: jobs.max(1), seconds, tried: 0, suspected: 0 }
+impl Prefilter {
+    /// `None` where screening this many tests saves nothing.
+    pub(crate) fn new(place: ScreenIn, tests: usize, jobs: usize, seconds: f64) -> Option<Self> {
+        let is_useful = place == ScreenIn::InProcess || tests > FEW;
+        is_useful.then_some(Self { place, jobs: jobs.max(1), seconds, tried: 0, suspected: 0 })
     }
 
     /// Number of tests that raised no suspicion.
@@ -48,16 +64,29 @@ impl InProcessPrefilter {
         fit.clamp(INITIAL * self.jobs, MOST * self.jobs)
     }
 
+    /// The lists of tests that share a process. Tests of one file are the most likely to disturb each
+    /// other, so neighbours do not share a fork.
+    fn parts(&self, tests: &[TestId]) -> Vec<Vec<TestId>> {
+        match self.place {
+            ScreenIn::InProcess => tests.chunks(tests.len().div_ceil(self.jobs).max(1)).map(<[_]>::to_vec).collect(),
+            ScreenIn::SharedForks => {
+                let parts = tests.len().div_ceil(SHARED).max(self.jobs.min(tests.len()));
+                (0..parts).map(|part| tests.iter().skip(part).step_by(parts).cloned().collect()).collect()
+            }
+        }
+    }
+
     /// The tests that must run in processes of their own.
     pub(crate) async fn suspects(&mut self, scheduler: &Scheduler, tests: &[TestId]) -> Vec<TestId> {
-        let request = |tests: &[TestId]| {
-            let twice = tests.iter().flat_map(|test| [test.clone(), test.clone()]).collect();
-            SessionRequest { in_process: true, ..SessionRequest::new(Purpose::Twice, twice) }
+        let in_process = self.place == ScreenIn::InProcess;
+        let request = |tests: Vec<TestId>| {
+            let twice = tests.into_iter().flat_map(|test| [test.clone(), test]).collect();
+            SessionRequest { in_process, ..SessionRequest::new(Purpose::Twice, twice) }
         };
-        let results = scheduler.run(tests.chunks(tests.len().div_ceil(self.jobs).max(1)).map(request).collect()).await;
+        let results = scheduler.run(self.parts(tests).into_iter().map(request).collect()).await;
         let mut outcomes: HashMap<&TestId, Vec<(EnvironmentId, Outcome)>> = HashMap::new();
         for attempt in results.iter().flat_map(|result| &result.attempts) {
-            if attempt.origin == Isolation::InProcess {
+            if !in_process || attempt.origin == Isolation::InProcess {
                 outcomes.entry(&attempt.test).or_default().push((attempt.environment, attempt.outcome));
             }
         }
@@ -77,8 +106,7 @@ impl InProcessPrefilter {
     }
 }
 
-/// Tests that are skipped outside in-process environments too. They need not be fresh for that, and
-/// share one process.
+/// Tests that are skipped in another process, too. It need not be fresh for that, and they share it.
 async fn skipped_anywhere(scheduler: &Scheduler, tests: Vec<TestId>) -> BTreeSet<TestId> {
     if tests.is_empty() {
         return BTreeSet::new();

@@ -3,7 +3,7 @@
 use unflake_model::{Detail, Finding, Isolation, OrderDependence, OrderKind, Repeats, Replay, TestId, VerdictKind};
 
 use crate::finding::{counted_verdict, finding};
-use crate::order::polluter_search::{Dependence, MANY, SearchConclusion};
+use crate::order::polluter_search::{Dependence, SearchConclusion};
 use crate::order::progress::SuspectRecord;
 
 /// If there are more tests than this, only the first are named.
@@ -37,24 +37,29 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
     };
     sentence.push_str(&format!(", {otherwise} {alone} ({same} of {alone_tried} runs)"));
     match (found.culprits.len(), found.each_tried) {
-        (1, Some(tried)) if found.culprits[0].len() == 1 => {
-            sentence.push_str(&format!("; none of the {} others does this", tried.saturating_sub(1)));
+        (1, Some(tried)) if found.culprits[0].len() == 1 && tried > 1 => {
+            sentence.push_str(&match tried - 1 {
+                1 => "; the one other test does not do this".to_owned(),
+                others => format!("; none of the {others} others does this"),
+            });
         }
         (1, _) => {}
         (lists, _) => {
             let others: Vec<String> = found.culprits[1..].iter().take(NAMED).map(|list| sequence(list)).collect();
             sentence.push_str(&format!("; also after {}", others.join(", or after ")));
             match lists.saturating_sub(NAMED + 1) {
-                _ if lists >= MANY => sentence.push_str(&format!(", and more (the search stops at {MANY})")),
                 0 => {}
                 more => sentence.push_str(&format!(", and {more} more")),
+            }
+            if found.has_more {
+                sentence.push_str(&format!(" (the search stopped at {lists}; --thorough finds all)"));
             }
         }
     }
     if let [first, more @ ..] = &found.cleaners[..] {
         let more = match more.len() {
             0 => String::new(),
-            more if more + 1 >= MANY => format!(" (or {more} others and possibly more)"),
+            1 => " (or 1 other)".to_owned(),
             more => format!(" (or {more} others)"),
         };
         sentence.push_str(&format!("; cleaner: {first}{more}"));

@@ -70,6 +70,7 @@ pub(crate) async fn import_dependence(scheduler: &Scheduler, test: &TestId, othe
         kind: if loaded.fails_without { OrderKind::Brittle } else { OrderKind::Victim },
         alone: without.outcome,
         culprits: vec![list],
+        has_more: false,
         cleaners: Vec::new(),
         evidence: Repeats {
             seen: times,

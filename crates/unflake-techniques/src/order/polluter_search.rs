@@ -16,8 +16,8 @@ use crate::search::minimize::{
 };
 use crate::search::scheduler::{Scheduler, SessionResult};
 
-/// The search for further culprits and cleaners stops at this many.
-pub(crate) const MANY: usize = 5;
+/// The search for further culprits among many tests stops at this many, unless it is thorough.
+const MANY: usize = 5;
 /// Levels of persistence: how often each list is tried, and how often the result is repeated, after
 /// its culprits and alone. Higher levels are used only when the outcome varies.
 const PERSISTENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
@@ -38,8 +38,18 @@ pub(crate) struct Suspect {
     pub(crate) seen: bool,
     /// Culprits of other tests.
     pub(crate) guesses: Vec<Vec<TestId>>,
+    /// Another test on which the first of these culprits have the same effect. What is known of it is
+    /// tried, and nothing else.
+    pub(crate) twin: Option<Twin>,
     /// All remaining tests.
     pub(crate) others: Vec<TestId>,
+}
+
+/// What is known of a test that depends on the same culprits.
+#[derive(Clone, Debug)]
+pub(crate) struct Twin {
+    pub(crate) culprits: Vec<Vec<TestId>>,
+    pub(crate) cleaners: Vec<TestId>,
 }
 
 /// Result of a search.
@@ -66,6 +76,8 @@ pub(crate) struct Dependence {
     pub(crate) alone: Outcome,
     /// Alternatives; the confirmed one is first.
     pub(crate) culprits: Vec<Vec<TestId>>,
+    /// Whether the search for alternatives stopped before all were known.
+    pub(crate) has_more: bool,
     pub(crate) cleaners: Vec<TestId>,
     pub(crate) evidence: Repeats,
     pub(crate) failure: Option<Failure>,
@@ -77,7 +89,7 @@ pub(crate) struct Dependence {
 }
 
 /// Searches the culprits of one test. `None`: the budget was exhausted before anything was known.
-/// `best` always holds the shortest list after which the outcome differed.
+/// `best` is always the shortest list after which the outcome differed.
 pub(crate) async fn find_culprits(
     scheduler: &Scheduler,
     suspect: &Suspect,
@@ -105,6 +117,7 @@ pub(crate) async fn find_culprits(
                     kind: if alone.outcome.is_failure() { OrderKind::Brittle } else { OrderKind::Victim },
                     alone: alone.outcome,
                     culprits: vec![list],
+                    has_more: false,
                     cleaners: Vec::new(),
                     evidence,
                     failure: trial.failure(),
@@ -183,6 +196,9 @@ async fn alternatives(
     thorough: bool,
     dependence: &mut Dependence,
 ) {
+    if let Some(twin) = &suspect.twin {
+        return alternatives_of_twin(trial, twin, dependence).await;
+    }
     let mut tried = vec![trial.runnable(&suspect.before); usize::from(reproducing.is_some())];
     let mut reproducing = reproducing.unwrap_or_default();
     for more in [&suspect.before, &suspect.others].into_iter().skip(tried.len()) {
@@ -200,7 +216,12 @@ async fn alternatives(
         let whole = part.len();
         part.retain(|test| !culprits[0].contains(test));
         let mut known = part.len() == whole;
-        while culprits.len() < MANY && !part.is_empty() && !trial.out_of_time() {
+        while !part.is_empty() && !trial.out_of_time() {
+            // A single test needs no search.
+            if culprits.len() >= MANY && !thorough && (part.len() > 1 || !known) {
+                dependence.has_more = true;
+                break;
+            }
             let Minimized::Minimal(list) = minimize(part.clone(), known, trial).await else { break };
             part.retain(|test| !list.contains(test));
             known = false;
@@ -211,13 +232,29 @@ async fn alternatives(
     }
 }
 
+/// The culprits of a twin that have the same effect here. What is needed there together need not be here.
+async fn alternatives_of_twin(trial: &VictimTrial<'_>, twin: &Twin, dependence: &mut Dependence) {
+    let is_other = |list: &&Vec<TestId>| **list != dependence.culprits[0] && !list.contains(trial.test);
+    let others: Vec<Vec<TestId>> = twin.culprits.iter().filter(is_other).cloned().collect();
+    let reproducing = trial.reproduces(others.iter().map(|list| (list.clone(), 0)).collect()).await;
+    for (list, _) in others.into_iter().zip(reproducing).filter(|(_, reproduces)| *reproduces) {
+        let has_known = dependence.culprits.iter().any(|known| known.iter().all(|test| list.contains(test)));
+        if !has_known && let Minimized::Minimal(list) = minimize(list, true, trial).await {
+            dependence.culprits.push(list);
+        }
+    }
+}
+
 /// Tests that undo the effect of the culprits on a victim.
 async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, dependence: &mut Dependence) {
     let culprit = dependence.culprits[0].clone();
-    let mut candidates = trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat());
+    let mut candidates = match &suspect.twin {
+        Some(twin) => trial.runnable(&twin.cleaners),
+        None => trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat()),
+    };
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
     let has_cleaners = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
-    if !has_cleaners || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
+    if candidates.is_empty() || !has_cleaners || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {
         return;
     }
     let passing = async |lists: Vec<Vec<TestId>>| {
@@ -233,12 +270,11 @@ async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, de
     for part in passing(parts(&candidates)).await {
         if part.len() == 1 {
             dependence.cleaners.extend(part);
-        } else if dependence.cleaners.len() < MANY && !trial.out_of_time() {
+        } else if !trial.out_of_time() {
             let each = part.into_iter().map(|test| vec![test]).collect();
             dependence.cleaners.extend(passing(each).await.concat());
         }
     }
-    dependence.cleaners.truncate(MANY);
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use unflake_model::{Outcome, Test, TestId};
+use unflake_model::{Cell, Outcome, Test, TestId};
 
 use crate::leaked_state::proof::StateConclusion;
-use crate::order::polluter_search::{SearchConclusion, Suspect};
+use crate::order::polluter_search::{SearchConclusion, Suspect, Twin};
 use crate::search::coverage::OrderCoverage;
 use crate::search::scheduler::AttemptSummary;
 use crate::search::select::select_tests;
@@ -77,8 +77,18 @@ impl OrderProgress {
         self.unmatched = selection.unmatched;
     }
 
+    pub(crate) fn index_of(&self, test: &TestId) -> Option<usize> {
+        self.at.get(test).copied()
+    }
+
     pub(crate) fn tests(&self, order: &[usize]) -> Vec<TestId> {
         order.iter().map(|at| self.suite[*at].clone()).collect()
+    }
+
+    /// The first test of every file but that of the given test.
+    pub(crate) fn one_of_every_other_file(&self, test: &TestId) -> Vec<TestId> {
+        let is_own = |file: &[usize]| file.iter().any(|at| self.suite[*at] == *test);
+        self.files.iter().filter(|file| !is_own(file)).map(|file| self.suite[file[0]].clone()).collect()
     }
 
     /// Records an executed order: adjacent pairs, and new suspects.
@@ -135,6 +145,22 @@ impl OrderProgress {
         guesses
     }
 
+    /// What is known of a suspect, for another with the same culprits.
+    pub(crate) fn as_twin(&self, suspect: usize) -> Option<Twin> {
+        match &self.suspects[suspect].conclusion {
+            Some(SearchConclusion::Depends(found)) => {
+                Some(Twin { culprits: found.culprits.clone(), cleaners: found.cleaners.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The cells through which these culprits were proven to change a test.
+    pub(crate) fn proven_cells(&self, after: &[TestId]) -> Vec<Cell> {
+        let states = self.suspects.iter().filter_map(|record| record.state.as_ref());
+        states.map(|state| state.proven_cells(after)).find(|cells| !cells.is_empty()).unwrap_or_default().to_vec()
+    }
+
     /// Tests that can be placed next to others: neither skipped nor ending their process.
     pub(crate) fn runnable(&mut self) -> Vec<usize> {
         let runnable: Vec<usize> = (0..self.suite.len()).filter(|at| self.can_run(*at)).collect();
@@ -164,7 +190,7 @@ impl OrderProgress {
         let test = self.suite[at].clone();
         let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
         let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
-        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), others };
+        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), twin: None, others };
         match self.suspects.iter_mut().find(|record| record.suspect.test == test) {
             Some(record) if record.conclusion.is_some() && record.is_open() => {
                 record.reexamined += u32::from(matches!(record.conclusion, Some(SearchConclusion::OnlyInParallel)));

@@ -5,6 +5,7 @@
 //! allows. Every test whose outcome differs from its outcome alone is examined at once.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use unflake_model::{Coverage, Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
@@ -13,11 +14,11 @@ use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::order::findings::findings;
 use crate::order::import_dependence::import_dependence;
 use crate::order::order_cover::covering_orders;
-use crate::order::polluter_search::{SearchConclusion, find_culprits};
+use crate::order::polluter_search::{Dependence, SearchConclusion, find_culprits};
 use crate::order::progress::{OrderProgress, SuspectRecord};
 use crate::search::minimize::SHORT_LIST;
 use crate::search::rng::SeededRng;
-use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, join_all};
+use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, SessionResult, join_all};
 use crate::{Recordings, Technique};
 
 /// Single-test sessions per batch, so that little is lost when a run is interrupted.
@@ -47,6 +48,8 @@ pub struct OrderConfig {
     /// Whether to search the leaked state.
     pub state: bool,
     pub fresh_by: Isolation,
+    /// The tests after which a requested test failed in its process in an earlier run.
+    pub failed_after: BTreeMap<TestId, Vec<TestId>>,
 }
 
 pub struct OrderDetection {
@@ -78,13 +81,13 @@ impl OrderDetection {
 
 impl Technique for OrderDetection {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
-        if let Event::TestsListed { tests, isolated, .. } = event {
+        if let Event::TestsListed { tests, isolated, seconds, .. } = event {
             let mut progress = OrderProgress::new(tests, *isolated);
             if let Some(only) = &self.config.only {
                 progress.select(only);
             }
             *self.progress.borrow_mut() = progress;
-            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds);
+            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds - seconds);
             let search = OrderSearch {
                 scheduler: scheduler.clone(),
                 config: self.config.clone(),
@@ -195,14 +198,51 @@ impl OrderSearch {
             let progress = self.progress.borrow();
             (0..progress.suspects.len()).filter(|at| progress.suspects[*at].conclusion.is_none()).collect()
         };
-        for batch in open.chunks(SUSPECTS_AT_ONCE) {
-            join_all(batch.iter().map(|at| self.examine_suspect(&self.scheduler, *at)).collect()).await;
+        let mut left = open.clone();
+        while !left.is_empty() {
+            // The first is searched before the others: they may have the same cause.
+            let first = left.remove(0);
+            self.examine_suspect(&self.scheduler, first, None).await;
+            let twins = self.twins(first, &left).await;
+            left.retain(|at| !twins.contains(at));
+            for batch in twins.chunks(SUSPECTS_AT_ONCE) {
+                join_all(batch.iter().map(|at| self.examine_suspect(&self.scheduler, *at, Some(first))).collect())
+                    .await;
+            }
         }
         for at in open {
             if matches!(self.progress.borrow().suspects[at].conclusion, Some(SearchConclusion::Random { .. })) {
                 self.check_sequentially(at).await;
             }
         }
+    }
+
+    /// The suspects whose outcome the culprits of another one change, too.
+    async fn twins(&self, of: usize, suspects: &[usize]) -> Vec<usize> {
+        let (candidates, requests): (Vec<(usize, bool)>, Vec<SessionRequest>) = {
+            let progress = self.progress.borrow();
+            let Some(SearchConclusion::Depends(found)) = &progress.suspects[of].conclusion else { return Vec::new() };
+            if found.by_loading || self.scheduler.out_of_time() {
+                return Vec::new();
+            }
+            let request = |at: &usize| {
+                let SuspectRecord { suspect, alone, .. } = &progress.suspects[*at];
+                let after = &found.culprits[0];
+                let fails_alone = alone.filter(|_| !after.contains(&suspect.test))?.is_failure();
+                let tests = [&after[..], std::slice::from_ref(&suspect.test)].concat();
+                Some(((*at, fails_alone), SessionRequest::new(Purpose::Search, tests)))
+            };
+            suspects.iter().filter_map(request).unzip()
+        };
+        let results = self.scheduler.run(requests).await;
+        let differs = |fails_alone: bool, result: &SessionResult| {
+            result
+                .last()
+                .is_some_and(|last| if fails_alone { last.outcome.is_pass() } else { last.outcome.is_failure() })
+        };
+        let found =
+            candidates.into_iter().zip(&results).filter(|((_, fails_alone), result)| differs(*fails_alone, result));
+        found.map(|((at, _), _)| at).collect()
     }
 
     /// Parallel copies of a project may collide on a port or a file. So a varying outcome is
@@ -214,7 +254,7 @@ impl OrderSearch {
         self.progress.borrow_mut().passes_alone(at);
         match self.failures_in_sequence([before, vec![test]].concat(), TIMES_AFTER_OTHERS).await {
             Some(0) => self.progress.borrow_mut().suspects[at].conclusion = Some(SearchConclusion::OnlyInParallel),
-            Some(TIMES_AFTER_OTHERS) => self.examine_suspect(&self.scheduler.sequential(), at).await,
+            Some(TIMES_AFTER_OTHERS) => self.examine_suspect(&self.scheduler.sequential(), at, None).await,
             _ => {}
         }
     }
@@ -230,13 +270,23 @@ impl OrderSearch {
         failed.sum()
     }
 
-    async fn examine_suspect(&self, scheduler: &Scheduler, at: usize) {
+    /// `twin`: a suspect whose culprits are known to change the outcome of this one, too.
+    async fn examine_suspect(&self, scheduler: &Scheduler, at: usize, twin: Option<usize>) {
         if scheduler.out_of_time() {
             return;
         }
         let SuspectRecord { mut suspect, best, .. } = self.progress.borrow().suspects[at].clone();
         suspect.guesses = self.progress.borrow().guesses(&suspect);
-        let conclusion = find_culprits(scheduler, &suspect, self.config.thorough, &best).await;
+        suspect.twin = twin.and_then(|twin| self.progress.borrow().as_twin(twin));
+        if let Some(twin) = &suspect.twin {
+            suspect.guesses = vec![twin.culprits[0].clone()];
+        }
+        let mut conclusion = find_culprits(scheduler, &suspect, self.config.thorough, &best).await;
+        if let Some(SearchConclusion::Depends(found)) = &conclusion
+            && let Some(by_loading) = self.dependence_on_loading(scheduler, &suspect.test, found).await
+        {
+            conclusion = Some(SearchConclusion::Depends(Box::new(by_loading)));
+        }
         {
             let record = &mut self.progress.borrow_mut().suspects[at];
             record.tally = scheduler.tally(&suspect.test);
@@ -253,15 +303,45 @@ impl OrderSearch {
                 OrderKind::Victim => ExpectedChange::Passes,
                 OrderKind::Brittle => ExpectedChange::Fails(found.alone, found.failure.clone()),
             };
-            let state = prove_leak(scheduler, &found.culprits[0], &suspect.test, &expected).await;
+            let after = &found.culprits[0];
+            let known = self.progress.borrow().proven_cells(after);
+            let state = prove_leak(scheduler, after, &suspect.test, &expected, &known).await;
             self.progress.borrow_mut().suspects[at].state = state;
         }
+    }
+
+    /// Whether loading another file is what changes the outcome, and not running its tests. A fork has
+    /// loaded all files, so a test that fails alone there may pass alone in the user's own command; a
+    /// new process loads the files of the tests before it.
+    async fn dependence_on_loading(
+        &self,
+        scheduler: &Scheduler,
+        test: &TestId,
+        found: &Dependence,
+    ) -> Option<Dependence> {
+        let others = {
+            let progress = self.progress.borrow();
+            match found.kind {
+                _ if progress.isolated => return None,
+                OrderKind::Brittle => progress.one_of_every_other_file(test),
+                OrderKind::Victim if self.config.fresh_by == Isolation::Process => found.culprits[0].clone(),
+                OrderKind::Victim => return None,
+            }
+        };
+        if others.is_empty() || scheduler.out_of_time() {
+            return None;
+        }
+        import_dependence(scheduler, test, &others).await
     }
 
     /// Examines the requested tests until something is found or everything has been tried.
     async fn search_requested(&self, tests: Vec<usize>) -> Option<()> {
         let suite: Vec<usize> = (0..self.progress.borrow().suite.len()).collect();
         self.each_alone(tests.clone()).await?;
+        let failed_after: BTreeMap<usize, Vec<usize>> =
+            tests.iter().filter_map(|at| Some((*at, self.failed_after(*at)?))).collect();
+        let seen_to_fail: Vec<usize> = failed_after.keys().copied().collect();
+        self.try_after(&seen_to_fail, |at| failed_after[&at].clone()).await?;
         // In a long suite all tests are tried in parts later, including the first few.
         let (early, late): (Vec<usize>, Vec<usize>) =
             tests.iter().partition(|at| **at <= SHORT_LIST && suite.len() > SHORT_LIST);
@@ -282,6 +362,15 @@ impl OrderSearch {
             self.try_after(&tests, |at| order.iter().copied().filter(|other| *other != at).collect()).await?;
         }
         Some(())
+    }
+
+    /// The tests that ran before a requested test when it failed in an earlier run, unless these are
+    /// those before it in the suite: a suite may run in several processes.
+    fn failed_after(&self, at: usize) -> Option<Vec<usize>> {
+        let progress = self.progress.borrow();
+        let before = self.config.failed_after.get(&progress.suite[at])?;
+        let before: Vec<usize> = before.iter().filter_map(|test| progress.index_of(test)).collect();
+        (!before.is_empty() && before.iter().copied().ne(0..at)).then_some(before)
     }
 
     /// Runs these tests after everything that precedes them in the suite, where they were usually
@@ -329,8 +418,9 @@ impl OrderSearch {
                 if !progress.is_open(*at) || progress.isolated {
                     continue;
                 }
-                let others = progress.files.iter().filter(|file| !file.contains(at)).map(|file| file[0]);
-                (progress.suite[*at].clone(), progress.tests(&others.collect::<Vec<_>>()))
+                let test = progress.suite[*at].clone();
+                let others = progress.one_of_every_other_file(&test);
+                (test, others)
             };
             if others.is_empty() {
                 continue;

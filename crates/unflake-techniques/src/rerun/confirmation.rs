@@ -11,7 +11,7 @@ use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
 /// Number of fresh environments in which a test must first fail and then pass before that counts as
 /// its pattern.
-const ENVIRONMENTS: usize = 3;
+pub(crate) const CONFIRMATIONS: u32 = 3;
 
 /// A session requested to confirm a pass.
 pub(crate) struct Confirmation {
@@ -24,7 +24,7 @@ pub(crate) struct Confirmation {
 #[derive(Debug, PartialEq)]
 pub(crate) enum PassStatus {
     /// In some process the test did not follow the pattern of failing first and passing later.
-    Holds {
+    Confirmed {
         /// It never passed in that process.
         only_failed: bool,
     },
@@ -40,7 +40,7 @@ impl PassStatus {
     /// The status of `pass`, the index of one of the attempts.
     pub(crate) fn of(test: &FailedTest, pass: usize) -> Self {
         if test.is_first_in_its_process(pass) {
-            return Self::Holds { only_failed: false };
+            return Self::Confirmed { only_failed: false };
         }
         for confirmation in &test.confirmations {
             let attempts =
@@ -54,7 +54,7 @@ impl PassStatus {
                 Some(Ok(())) => {}
             }
             if attempts().any(|at| outcome(at).is_pass() && test.is_first_in_its_process(at)) {
-                return Self::Holds { only_failed: false };
+                return Self::Confirmed { only_failed: false };
             }
             if attempts().any(|at| outcome(at).is_pass()) {
                 continue;
@@ -65,9 +65,9 @@ impl PassStatus {
             if attempts().next().is_none() {
                 return Self::Unknown("it did not run in a fresh environment".to_owned());
             }
-            return Self::Holds { only_failed: true };
+            return Self::Confirmed { only_failed: true };
         }
-        if test.confirmations.len() < ENVIRONMENTS { Self::Open } else { Self::Refuted }
+        if test.confirmations.len() < CONFIRMATIONS as usize { Self::Open } else { Self::Refuted }
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct FailedTest {
     /// Whether the messages of its failures differ, apart from addresses.
     pub(crate) is_message_varying: bool,
     first_message: Option<String>,
+    /// Seeds of the worlds that it ran in, with the outcomes there.
+    pub(crate) seeds: Vec<(u64, Outcome)>,
     /// Number of new processes with other seeds that were requested.
     pub(crate) other_seeds_requested: usize,
     /// Dependencies of the attempt that is about to be observed.
@@ -57,6 +59,7 @@ impl FailedTest {
             first_failure: None,
             is_message_varying: false,
             first_message: None,
+            seeds: Vec::new(),
             other_seeds_requested: 0,
             depends: None,
             suspicion: ChangeSuspicion::default(),

@@ -8,13 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
-    Attempt, Comparison, Dependencies, EnvironmentId, Event, Factor, FactorKind, Finding, Granularity, Isolation,
-    Placement, Purpose, Session, SessionId, TestId,
+    Attempt, Comparison, Dependencies, EnvironmentId, Event, FactorKind, Finding, Granularity, Isolation, Placement,
+    Purpose, Session, SessionId, TestId, WORLD_NOT_REACHED, World,
 };
 
-use crate::change_impact::unaffected::{AT_BASE, AtBase, HERE, NextCheck, Predecessors};
-use crate::rerun::confirmation::Confirmation;
+use crate::change_impact::unaffected::{AT_BASE, AtBase, BaseCheck, HERE};
+use crate::rerun::confirmation::{CONFIRMATIONS, Confirmation};
 use crate::rerun::failing_test::{FailedTest, failure_site};
+use crate::rerun::left_files::HIDING_ROUNDS;
 use crate::rerun::other_seeds::{Circumstances, RETRIES};
 use crate::rerun::verdict::MissingAttempts;
 use crate::{NeverExcuse, Recordings, Technique};
@@ -36,6 +37,8 @@ pub struct Rungs {
     pub fresh: u32,
     /// How fresh environments are made.
     pub fresh_by: Isolation,
+    /// New processes with other seeds in which a failure must repeat before it is real.
+    pub new_processes: usize,
     /// Percentage of failing tests from which the change is plainly broken and only immediate
     /// attempts are made (THRESHOLD). Passes among these are confirmed all the same.
     pub too_many: f64,
@@ -43,7 +46,7 @@ pub struct Rungs {
     pub intersect: Option<Granularity>,
     /// Worlds that differ in their seeds only, for new processes. Where a process draws all its
     /// seeds itself, there are none and every new process will do.
-    pub seeds: Vec<Vec<Factor>>,
+    pub seeds: Vec<World>,
     /// The factor that hides a file. None: files that tests leave behind are not examined.
     pub hides: Option<FactorKind>,
     /// Whether tests unrelated to the change run at the base when no pass there is known.
@@ -57,6 +60,7 @@ impl Default for Rungs {
             at_end: 1,
             fresh: 1,
             fresh_by: Isolation::Fork,
+            new_processes: 8,
             too_many: 1.0,
             intersect: None,
             seeds: Vec::new(),
@@ -90,12 +94,12 @@ pub struct Ladder {
     failing_at: HashMap<TestId, usize>,
     /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
-    /// Tests of each suite process in execution order, where processes live on.
-    ran: HashMap<EnvironmentId, Vec<TestId>>,
+    /// Sessions in new processes with other seeds, with the seed where unflake set it.
+    seeded: HashMap<SessionId, u64>,
     /// What changed, or why that is unknown.
     compared: Option<Result<Comparison, String>>,
     /// Sessions of the change impact check, with the index of their test.
-    suspecting: HashMap<SessionId, (usize, NextCheck)>,
+    suspecting: HashMap<SessionId, (usize, BaseCheck)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -104,15 +108,50 @@ enum LadderStage {
     /// A whole process once more, where a test could not be repeated in it.
     Again,
     AtEnd,
-    /// Rounds of fresh environments requested so far, for a first pass or a confirmation.
+    /// Fresh environments, for a first pass or a confirmation. Like the following stages it has
+    /// rounds, of which this many have been requested.
     Fresh(u32),
-    /// Rounds of new processes with other seeds requested so far.
-    OtherSeeds(usize),
+    /// New processes with other seeds.
+    OtherSeeds(u32),
     /// Does what never passed pass without the files that it left?
-    WithoutFiles,
+    WithoutFiles(u32),
     /// Can the change have caused what never passed?
-    Intersect,
+    Intersect(u32),
     Over,
+}
+
+impl LadderStage {
+    /// The next round, or the next stage once this one has had as many rounds as it can use. So
+    /// there is a last session, whatever agents report.
+    fn next(self, rungs: &Rungs) -> Self {
+        let new_processes = u32::try_from(rungs.new_processes).unwrap_or(u32::MAX / 2);
+        match self {
+            Self::Suite => Self::Again,
+            Self::Again => Self::AtEnd,
+            Self::AtEnd => Self::Fresh(1),
+            Self::Fresh(round) if round < rungs.fresh.saturating_add(CONFIRMATIONS) => Self::Fresh(round + 1),
+            Self::Fresh(_) => Self::OtherSeeds(1),
+            Self::OtherSeeds(round) if round < new_processes.saturating_mul(2).saturating_add(CONFIRMATIONS) => {
+                Self::OtherSeeds(round + 1)
+            }
+            Self::OtherSeeds(_) => Self::WithoutFiles(1),
+            Self::WithoutFiles(round) if round < HIDING_ROUNDS => Self::WithoutFiles(round + 1),
+            Self::WithoutFiles(_) => Self::Intersect(1),
+            Self::Intersect(round) if round < BaseCheck::ALL => Self::Intersect(round + 1),
+            Self::Intersect(_) | Self::Over => Self::Over,
+        }
+    }
+
+    /// The stage after this one.
+    fn skip(self) -> Self {
+        match self {
+            Self::Fresh(_) => Self::OtherSeeds(0),
+            Self::OtherSeeds(_) => Self::WithoutFiles(0),
+            Self::WithoutFiles(_) => Self::Intersect(0),
+            Self::Intersect(_) => Self::Over,
+            other => other,
+        }
+    }
 }
 
 impl Ladder {
@@ -132,7 +171,7 @@ impl Ladder {
             failing: Vec::new(),
             failing_at: HashMap::new(),
             confirming: HashMap::new(),
-            ran: HashMap::new(),
+            seeded: HashMap::new(),
             compared: None,
             suspecting: HashMap::new(),
         }
@@ -145,14 +184,11 @@ impl Ladder {
     }
 
     fn observe_attempt(&mut self, attempt: &Attempt) {
+        if let (Some(seed), Some(at)) = (self.seeded.get(&attempt.session), self.failing_at.get(&attempt.test)) {
+            self.failing[*at].seeds.push((*seed, attempt.outcome));
+        }
         if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
             self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
-        }
-        if !self.isolated && attempt.purpose == Purpose::Suite {
-            let ran = self.ran.entry(attempt.environment).or_default();
-            if ran.last() != Some(&attempt.test) {
-                ran.push(attempt.test.clone());
-            }
         }
         if attempt.purpose == Purpose::WithoutFiles {
             if let Some(at) = self.failing_at.get(&attempt.test) {
@@ -160,24 +196,24 @@ impl Ladder {
             }
             return;
         }
-        let suspected = self.suspecting.get(&attempt.session);
-        if let Some((at, NextCheck::BaseAfterOthers)) = suspected {
+        if let Some((at, check)) = self.suspecting.get(&attempt.session) {
             let failing_test = &mut self.failing[*at];
-            if failing_test.test == attempt.test {
+            let is_elsewhere = *check != BaseCheck::Here;
+            if is_elsewhere && attempt.outcome.is_failure() && failure_site(attempt) != failing_test.first_failure {
                 // In another tree it may fail because an uncommitted file is missing.
-                if attempt.outcome.is_failure() && failure_site(attempt) != failing_test.first_failure {
-                    failing_test.suspicion.no_base = Some("it fails there in another way".to_owned());
-                } else {
-                    failing_test.suspicion.after_others = Some(attempt.outcome);
+                if failing_test.test == attempt.test {
+                    failing_test.suspicion.no_base = Some("it fails there differently".to_owned());
+                }
+            } else if failing_test.test == attempt.test {
+                match check {
+                    BaseCheck::Alone => failing_test.suspicion.at_base.push(attempt.outcome),
+                    BaseCheck::AfterOthers => failing_test.suspicion.after_others = Some(attempt.outcome),
+                    BaseCheck::Here => failing_test.suspicion.here.push(attempt.outcome),
                 }
             }
-            return;
-        }
-        if let Some((at, NextCheck::Base)) = suspected {
-            return self.failing[*at].suspicion.at_base.push(attempt.outcome);
-        }
-        if let Some((at, NextCheck::Here)) = suspected {
-            self.failing[*at].suspicion.here.push(attempt.outcome);
+            if is_elsewhere {
+                return;
+            }
         }
         if self.isolated && attempt.purpose == Purpose::Suite && attempt.outcome.is_pass() {
             self.passed.insert(attempt.test.clone(), attempt.clone());
@@ -203,18 +239,18 @@ impl Ladder {
             if let Some(confirmation) = self.failing[at].confirmations.last_mut() {
                 confirmation.end = Some(left.map_or(Ok(()), Err));
             }
-        } else if let Some((at, next)) = self.suspecting.remove(&session) {
-            let suspicion = &mut self.failing[at].suspicion;
-            match next {
-                NextCheck::Predecessors => {
-                    if let Some(preceding) = &mut suspicion.preceding {
-                        preceding.complete = left.is_empty();
-                    }
+        } else if let Some((at, check)) = self.suspecting.remove(&session) {
+            if check != BaseCheck::Here && !left.is_empty() {
+                let why = why.unwrap_or("its session ended early").to_owned();
+                self.failing[at].suspicion.no_base = Some(why);
+            }
+        } else if self.seeded.remove(&session).is_some() && why == Some(WORLD_NOT_REACHED) {
+            // No process could be seeded here. Every new one draws other seeds anyway.
+            self.rungs.seeds.clear();
+            for test in left {
+                if let Some(at) = self.failing_at.get(test) {
+                    self.failing[*at].other_seeds_requested -= 1;
                 }
-                NextCheck::Base | NextCheck::BaseAfterOthers if !left.is_empty() => {
-                    suspicion.no_base = Some(why.unwrap_or("its session ended early").to_owned());
-                }
-                _ => {}
             }
         } else if let Some(why) = why {
             for test in left {
@@ -226,10 +262,10 @@ impl Ladder {
     }
 
     fn observe_dependencies(&mut self, session: SessionId, test: &TestId, on: &Dependencies) {
-        if let Some((at, NextCheck::Predecessors)) = self.suspecting.get(&session) {
-            let preceding = self.failing[*at].suspicion.preceding.get_or_insert_default();
-            preceding.dependencies.push((test.clone(), Box::new(on.clone())));
-        } else if let Some(at) = self.failing_at.get(test) {
+        if self.suspecting.contains_key(&session) {
+            return;
+        }
+        if let Some(at) = self.failing_at.get(test) {
             self.failing[*at].depends = Some(Box::new(on.clone()));
         }
     }
@@ -243,44 +279,30 @@ impl Ladder {
             if failing_test.pass().is_some() || failing_test.never_excuse.is_some() || has_cause {
                 continue;
             }
-            let before = self.ran_before(failing_test);
-            match failing_test.suspicion.next(&failing_test.test, before, compared, granularity, self.rungs.verify_base)
-            {
-                NextCheck::Nothing => {}
-                NextCheck::Predecessors => checks.push((at, NextCheck::Predecessors, before.to_vec())),
-                NextCheck::BaseAfterOthers => {
-                    let there = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
-                    checks.push((at, NextCheck::BaseAfterOthers, there));
-                }
-                next => checks.push((at, next, Vec::new())),
-            }
+            let suspicion = &failing_test.suspicion;
+            let next = suspicion.next(&failing_test.test, compared, granularity, self.rungs.verify_base);
+            let known = compared.passed.get(&failing_test.test).cloned().unwrap_or_default();
+            checks.extend(
+                next.map(|check| (at, check, if check == BaseCheck::AfterOthers { known } else { Vec::new() })),
+            );
         }
         let place = Placement::Fresh(self.rungs.fresh_by);
         let mut sessions = Vec::new();
-        for (at, next, mut tests) in checks {
+        for (at, check, mut tests) in checks {
+            self.failing[at].suspicion.requested.insert(check);
             tests.push(self.failing[at].test.clone());
-            let (purpose, times, depends) = match next {
-                NextCheck::Predecessors => (Purpose::Again, 1, Some(granularity)),
-                NextCheck::Base => (Purpose::Base, AT_BASE, Some(Granularity::File)),
-                NextCheck::BaseAfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
-                _ => (Purpose::Fresh, HERE, None),
+            let (purpose, times, depends) = match check {
+                BaseCheck::Alone => (Purpose::Base, AT_BASE, Some(Granularity::File)),
+                BaseCheck::AfterOthers => (Purpose::Base, 1, Some(Granularity::File)),
+                BaseCheck::Here => (Purpose::Fresh, HERE, None),
             };
-            if next == NextCheck::Predecessors {
-                self.failing[at].suspicion.preceding = Some(Predecessors::default());
-            }
             for _ in 0..times {
                 let session = Session { depends, ..self.session(purpose, place, tests.clone(), 0) };
-                self.suspecting.insert(session.id, (at, next));
+                self.suspecting.insert(session.id, (at, check));
                 sessions.push(session);
             }
         }
         sessions
-    }
-
-    /// Tests that had run in the process in which a test first failed.
-    fn ran_before(&self, failing_test: &FailedTest) -> &[TestId] {
-        let ran = self.ran.get(&failing_test.attempts[0].environment).map_or(&[][..], Vec::as_slice);
-        ran.iter().position(|test| *test == failing_test.test).map_or(&[], |at| &ran[..at])
     }
 
     fn undecided(&self) -> Vec<TestId> {
@@ -365,6 +387,9 @@ impl Ladder {
             }
         }
         sessions.extend(self.confirming_sessions());
+        // Different tests that run at the same time must not meet in a file.
+        let private = sessions.len() > 1;
+        sessions.iter_mut().for_each(|session| session.private = private);
         sessions
     }
 
@@ -391,7 +416,8 @@ impl Ladder {
         if self.rungs.fresh == 0 {
             return Vec::new();
         }
-        let circumstances = Circumstances { isolated: self.isolated, too_many: self.too_many };
+        let Rungs { new_processes, .. } = self.rungs;
+        let circumstances = Circumstances { isolated: self.isolated, too_many: self.too_many, new_processes };
         let needed: Vec<usize> = self.failing.iter().map(|one| one.other_seeds_needed(circumstances)).collect();
         let retries = if self.isolated || self.too_many { 0 } else { RETRIES };
         let mut sessions = self.confirming_sessions();
@@ -405,6 +431,7 @@ impl Ladder {
                 self.failing[at].other_seeds_requested += 1;
                 let test = self.failing[at].test.clone();
                 let session = self.session(Purpose::OtherSeeds, place, vec![test], retries);
+                self.seeded.extend(under.as_ref().and_then(|world| Some((session.id, world.seed?))));
                 sessions.push(Session { under: under.clone(), ..session });
             }
         }
@@ -466,38 +493,24 @@ impl Technique for Ladder {
             return vec![self.session(Purpose::Suite, Placement::Live, suite, self.rungs.immediate)];
         }
         loop {
-            self.stage = match self.stage {
-                LadderStage::Suite => {
-                    self.too_many = self.are_too_many();
-                    LadderStage::Again
-                }
-                LadderStage::Again => LadderStage::AtEnd,
-                LadderStage::AtEnd => LadderStage::Fresh(1),
-                LadderStage::Fresh(round) => LadderStage::Fresh(round + 1),
-                LadderStage::OtherSeeds(round) => LadderStage::OtherSeeds(round + 1),
-                LadderStage::WithoutFiles => LadderStage::WithoutFiles,
-                LadderStage::Intersect => LadderStage::Intersect,
-                LadderStage::Over => return Vec::new(),
-            };
+            if self.stage == LadderStage::Suite {
+                self.too_many = self.are_too_many();
+            }
+            self.stage = self.stage.next(&self.rungs);
             let sessions = match self.stage {
                 LadderStage::Again => self.processes_again(),
                 LadderStage::AtEnd => self.sessions_at_end(),
                 LadderStage::Fresh(round) => self.fresh_sessions(round),
-                LadderStage::OtherSeeds(round) => self.sessions_with_other_seeds(round),
-                LadderStage::WithoutFiles => self.sessions_without_files(),
-                LadderStage::Intersect => self.sessions_to_intersect(),
-                LadderStage::Suite | LadderStage::Over => Vec::new(),
+                LadderStage::OtherSeeds(round) => self.sessions_with_other_seeds(round as usize),
+                LadderStage::WithoutFiles(_) => self.sessions_without_files(),
+                LadderStage::Intersect(_) => self.sessions_to_intersect(),
+                LadderStage::Suite => Vec::new(),
+                LadderStage::Over => return Vec::new(),
             };
             if !sessions.is_empty() {
                 return sessions;
             }
-            match self.stage {
-                LadderStage::Fresh(_) => self.stage = LadderStage::OtherSeeds(0),
-                LadderStage::OtherSeeds(_) => self.stage = LadderStage::WithoutFiles,
-                LadderStage::WithoutFiles => self.stage = LadderStage::Intersect,
-                LadderStage::Intersect => self.stage = LadderStage::Over,
-                _ => {}
-            }
+            self.stage = self.stage.skip();
         }
     }
 
@@ -541,3 +554,6 @@ mod tests;
 
 #[cfg(test)]
 mod isolated_tests;
+
+#[cfg(test)]
+mod ending_tests;

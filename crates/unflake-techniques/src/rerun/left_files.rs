@@ -4,7 +4,10 @@
 //! second run on. Before such a failure is called real, the test runs where the files that it wrote
 //! are missing: first all of them, then each alone.
 
-use unflake_model::{Factor, FactorKind, LeftFile, Outcome, SessionId};
+use unflake_model::{FactorKind, LeftFile, Outcome, SessionId, World};
+
+/// Rounds of trials that a test can ask for: all files, single ones, all again.
+pub(crate) const HIDING_ROUNDS: u32 = 3;
 
 /// With more files, which of them matters is not searched.
 const MOST_SINGLE: usize = 4;
@@ -46,7 +49,7 @@ impl LeftFiles {
         }
     }
 
-    pub(crate) fn requested(&mut self, session: SessionId, files: Vec<LeftFile>, hides: FactorKind) -> Vec<Factor> {
+    pub(crate) fn requested(&mut self, session: SessionId, files: Vec<LeftFile>, hides: FactorKind) -> World {
         self.hides = Some(hides);
         let world = self.world_without(&files);
         self.trials.push(HidingTrial { session, files, outcome: None });
@@ -70,9 +73,9 @@ impl LeftFiles {
         deciding.filter(|_| all.passed()).map(|trial| trial.files.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn world_without(&self, files: &[LeftFile]) -> Vec<Factor> {
-        let Some(hides) = self.hides else { return Vec::new() };
-        files.iter().filter_map(|file| hides.set(&file.path).ok()).collect()
+    pub(crate) fn world_without(&self, files: &[LeftFile]) -> World {
+        let Some(hides) = self.hides else { return World::default() };
+        World::of(files.iter().filter_map(|file| hides.set(&file.path).ok()).collect())
     }
 }
 

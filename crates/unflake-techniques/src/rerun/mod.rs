@@ -3,7 +3,7 @@
 //! - `ladder` is the technique: rerun at once, at the end of the suite, in fresh environments
 //! - `failing_test` contains the attempts at one test, `verdict` what they prove, `sentences` how to
 //!   say it
-//! - `confirmation` checks whether a pass holds beyond its process
+//! - `confirmation` checks whether a pass is valid beyond its process
 //! - `other_seeds` asks for new processes: do seeds or addresses decide?
 //! - `left_files` hides files that a test wrote: do those outlive its processes?
 //! - `never_excuse` lists failures that no later pass excuses

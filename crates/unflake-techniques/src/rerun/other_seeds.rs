@@ -9,13 +9,9 @@ use unflake_model::{EnvironmentId, Outcome, Purpose};
 
 use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
-/// New processes in which a test must fail with the same message before the failure is real.
-const SAME_FAILURE: usize = 8;
-/// The same where its message differs between attempts, which suggests chance.
-const VARYING_FAILURE: usize = 10;
-/// The same, and for passes too, where every attempt had a process of its own.
+/// New processes in which a test must fail or pass where every attempt had a process of its own.
 const ISOLATED: usize = 2;
-/// New processes in which it must pass before earlier tests are held responsible.
+/// New processes in which it must pass before earlier tests are held responsible, at most.
 const PASSES: usize = 6;
 /// A test that takes longer has one new process only.
 const SLOW_SECONDS: f64 = 5.0;
@@ -28,6 +24,8 @@ pub(crate) struct Circumstances {
     /// Every test has processes of its own.
     pub(crate) isolated: bool,
     pub(crate) too_many: bool,
+    /// New processes in which a test must fail with the same message before the failure is real.
+    pub(crate) new_processes: usize,
 }
 
 /// First attempts in new processes that ran nothing before.
@@ -51,7 +49,7 @@ impl FailedTest {
             Some(_) if self.new_processes().failed > 0 => 0,
             Some(_) if self.is_slow() => 1,
             Some(_) if circumstances.isolated => ISOLATED,
-            Some(_) => PASSES,
+            Some(_) => PASSES.min(circumstances.new_processes),
         };
         wanted.saturating_sub(self.other_seeds_requested)
     }
@@ -61,8 +59,9 @@ impl FailedTest {
             _ if self.is_slow() => 1,
             Circumstances { too_many: true, .. } => 1,
             Circumstances { isolated: true, .. } => ISOLATED,
-            _ if self.is_message_varying => VARYING_FAILURE,
-            _ => SAME_FAILURE,
+            // A message that differs between attempts suggests chance.
+            Circumstances { new_processes, .. } if self.is_message_varying => new_processes + new_processes / 4,
+            Circumstances { new_processes, .. } => new_processes,
         }
     }
 
@@ -84,6 +83,12 @@ impl FailedTest {
     pub(crate) fn failed_with_other_seeds(&self) -> usize {
         let is_first = |one: &&AttemptRecord| one.purpose == Purpose::OtherSeeds && one.run == 0;
         self.attempts.iter().filter(is_first).filter(|one| one.outcome.is_failure()).count()
+    }
+
+    /// The first seed with which it failed, and the first with which it passed.
+    pub(crate) fn deciding_seeds(&self) -> impl Iterator<Item = u64> {
+        let first = |wanted: fn(Outcome) -> bool| self.seeds.iter().find(|(_, outcome)| wanted(*outcome));
+        [first(Outcome::is_failure), first(Outcome::is_pass)].into_iter().flatten().map(|(seed, _)| *seed)
     }
 
     /// Whether all attempts within each process agree, in more than one process that failed.

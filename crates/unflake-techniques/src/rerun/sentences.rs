@@ -34,9 +34,7 @@ impl FailedTest {
             }
             VerdictKind::FlakySeedDependent => {
                 let NewProcesses { tried, failed } = self.new_processes();
-                format!(
-                    ", in {failed} of {tried} new processes: the hash seed, another seed or the address layout may decide"
-                )
+                format!(", in {failed} of {tried} new processes with other seeds and addresses")
             }
             VerdictKind::FlakyIndependent if !matches!(pass.purpose, Purpose::Suite | Purpose::Again) => {
                 let NewProcesses { tried, failed } = self.new_processes();
@@ -56,7 +54,7 @@ impl FailedTest {
         {
             sentence.push_str(" in a new process");
         }
-        if *status == (PassStatus::Holds { only_failed: true }) {
+        if *status == (PassStatus::Confirmed { only_failed: true }) {
             sentence.push_str(&format!(", failed in {}", fresh_environment(evidence)));
         }
         if let Some(why) = &evidence.not_rerun {

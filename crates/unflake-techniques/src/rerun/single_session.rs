@@ -1,6 +1,6 @@
 //! Runs the named tests once, in the order in which they are named, in one session.
 
-use unflake_model::{Event, Finding, Isolation, Purpose, Session, SessionId, TestId};
+use unflake_model::{Event, Finding, Isolation, Purpose, Session, SessionId, TestId, World};
 
 use crate::search::select::select_listed;
 use crate::{Recordings, Technique};
@@ -9,6 +9,7 @@ pub struct SingleSession {
     names: Vec<String>,
     purpose: Purpose,
     fresh_by: Isolation,
+    under: Option<World>,
     /// For each name: the test with that id, or else the tests that contain it.
     pub matching: Vec<Vec<TestId>>,
     requested: bool,
@@ -17,7 +18,12 @@ pub struct SingleSession {
 impl SingleSession {
     /// A test that is named twice runs twice.
     pub fn new(names: Vec<String>, purpose: Purpose, fresh_by: Isolation) -> Self {
-        Self { names, purpose, fresh_by, matching: Vec::new(), requested: false }
+        Self { names, purpose, fresh_by, under: None, matching: Vec::new(), requested: false }
+    }
+
+    /// The same in another world than that of the user's runner.
+    pub fn under(self, world: World) -> Self {
+        Self { under: Some(world), ..self }
     }
 
     /// The tests to run. None: a name does not match exactly one test.
@@ -41,7 +47,8 @@ impl Technique for SingleSession {
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         let Some(tests) = self.tests().filter(|_| !self.requested) else { return Vec::new() };
         self.requested = true;
-        vec![Session::fresh(SessionId(0), self.purpose, self.fresh_by, tests)]
+        let session = Session::fresh(SessionId(0), self.purpose, self.fresh_by, tests);
+        vec![Session { under: self.under.clone(), ..session }]
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

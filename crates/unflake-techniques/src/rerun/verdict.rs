@@ -2,7 +2,7 @@
 
 use unflake_model::{
     Comparison, Detail, EarlierRuns, EnvironmentId, Evidence, Finding, Granularity, Isolation, Purpose, Replay, Rung,
-    Verdict, VerdictKind,
+    Verdict, VerdictKind, World,
 };
 
 use crate::finding::finding;
@@ -87,7 +87,7 @@ impl FailedTest {
             after: first.position,
             never_excuse: self.never_excuse.clone(),
             confirmed: match status {
-                Some(PassStatus::Holds { .. }) => Some(true),
+                Some(PassStatus::Confirmed { .. }) => Some(true),
                 Some(PassStatus::Refuted) => Some(false),
                 Some(PassStatus::Open | PassStatus::Unknown(_)) | None => None,
             },
@@ -99,6 +99,7 @@ impl FailedTest {
             },
             other_seeds_failed: self.failed_with_other_seeds() as u32,
             left_files: left_files.iter().map(|file| file.path.clone()).collect(),
+            beside: Vec::new(),
             earlier: if pass.is_none() { self.earlier } else { EarlierRuns::default() },
         };
         let mut sentence = match (pass, &status) {
@@ -136,6 +137,11 @@ impl FailedTest {
         if rung == Some(Rung::WithoutFiles) {
             let under = self.left_files.world_without(&left_files);
             replays.push(Replay { under, ..Replay::passes(vec![self.test.clone()]) });
+        }
+        if kind == VerdictKind::FlakySeedDependent {
+            let under = |seed| World { seed: Some(seed), ..World::default() };
+            let seeded = |seed| Replay { under: under(seed), ..Replay::sometimes_fails(vec![self.test.clone()]) };
+            replays.extend(self.deciding_seeds().map(seeded));
         }
         finding(&self.test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, replays)
     }

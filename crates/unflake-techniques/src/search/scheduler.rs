@@ -14,8 +14,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use unflake_model::{
-    Attempt, Cell, EnvironmentId, Event, Factor, Failure, Isolation, Outcome, Probe, Purpose, Session, SessionId,
-    TestId,
+    Attempt, Cell, EnvironmentId, Event, Failure, Isolation, Outcome, Probe, Purpose, Session, SessionId, TestId, World,
 };
 
 use crate::search::budget::Budget;
@@ -32,8 +31,8 @@ pub(crate) struct SessionRequest {
     pub(crate) new_process: bool,
     /// Whether in-process environments are fresh enough.
     pub(crate) in_process: bool,
-    /// The factors it runs under. `None`: unchanged.
-    pub(crate) under: Option<Vec<Factor>>,
+    /// The world it runs in. `None`: unchanged.
+    pub(crate) under: Option<World>,
 }
 
 impl SessionRequest {

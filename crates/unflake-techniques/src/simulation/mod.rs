@@ -17,7 +17,7 @@ pub(crate) fn test(id: &str) -> Test {
 }
 
 pub(crate) fn listed(ids: &[&str], isolated: bool) -> Event {
-    Event::TestsListed { tests: ids.iter().map(|id| test(id)).collect(), deselected: 0, isolated }
+    Event::TestsListed { tests: ids.iter().map(|id| test(id)).collect(), deselected: 0, isolated, seconds: 0.0 }
 }
 
 /// An attempt in the environment of its session. It has no failure and takes no time.
@@ -31,6 +31,7 @@ pub(crate) fn attempt(session: &Session, test: &TestId, outcome: Outcome) -> Att
             Placement::Fresh(isolation) => isolation,
             Placement::Live => Isolation::Fork,
         },
+        world: None,
         position: 0,
         run: 0,
         outcome,

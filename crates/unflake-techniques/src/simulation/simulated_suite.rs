@@ -45,6 +45,10 @@ pub(crate) struct SimulatedSuite {
     pub(crate) files: usize,
     tests: HashMap<TestId, SimulatedTest>,
     start: SharedState,
+    /// Cells that the shared set-up of a test makes.
+    pub(crate) made_by_set_up: BTreeSet<String>,
+    /// Cells that the instrument restores before the tests, unless a probe is bare.
+    pub(crate) presets: BTreeSet<String>,
     /// Cells that cannot be restored, and whether that is known before it is tried.
     pub(crate) unrestorable: BTreeMap<String, bool>,
     /// Effects of loading a file, by its index. New processes load only the files of their session.
@@ -115,6 +119,8 @@ impl SimulatedSuite {
     pub(crate) fn new(n: usize, special: Vec<(usize, SimulatedTest)>) -> Self {
         Self {
             order: (0..n).map(named).collect(),
+            made_by_set_up: BTreeSet::new(),
+            presets: BTreeSet::new(),
             files: 1,
             tests: special.into_iter().map(|(at, sim)| (named(at), sim)).collect(),
             start: SharedState::new(),
@@ -160,7 +166,7 @@ impl SimulatedSuite {
         };
         let tests = self.order.iter().enumerate().map(test).collect();
         self.start = self.loaded(&self.order);
-        observe(technique, &Event::TestsListed { tests, deselected: 0, isolated: self.isolated });
+        observe(technique, &Event::TestsListed { tests, deselected: 0, isolated: self.isolated, seconds: 0.0 });
     }
 
     /// Runs a technique to its end.
@@ -261,6 +267,7 @@ impl SimulatedSuite {
         if let Some(probe) = &session.probe {
             let (cells, unknown) = (self.differences(&state, &probe.watch), Vec::new());
             observe(technique, &Event::StateLeaked { session: session.id, cells, unknown });
+            state.retain(|path, _| probe.bare || !self.presets.contains(path));
             let mut not = Vec::new();
             for path in &probe.restore {
                 match self.start.get(path) {
@@ -312,6 +319,9 @@ impl SimulatedSuite {
                 line: 7,
                 function: "write".to_owned(),
             }),
+            set_up: self.made_by_set_up.contains(path),
+            preset: self.presets.contains(path),
+            ..Cell::default()
         };
         differing.map(cell).collect()
     }

@@ -160,7 +160,8 @@ fn rate(seen: u32, of: u32) -> Rate {
 impl Technique for Measure {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         match event {
-            Event::TestsListed { tests, isolated, .. } => {
+            Event::TestsListed { tests, isolated, seconds, .. } => {
+                self.budget = Budget::new(self.config.seconds - seconds);
                 self.isolated = *isolated;
                 self.selection = select_listed(tests, self.config.only.as_deref());
             }

@@ -1,4 +1,4 @@
-//! The factors that every process has, one family per file. Each declaration holds everything that
+//! The factors that every process has, one family per file. Each declaration has everything that
 //! unflake knows of its factor.
 
 mod clock;
@@ -7,7 +7,8 @@ mod judges;
 mod limits;
 mod locale;
 mod network;
-mod random_seed;
+mod schedule;
+mod seeds;
 mod test_runs;
 mod timing;
 mod variable;
@@ -21,11 +22,14 @@ pub use clock::clock_changes;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::zone;
 pub use judges::{judged, seeded};
+pub use seeds::{is_seed, seed_factors};
 
 pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
     let clock = [&clock::DATE, &clock::SPEED, &clock::TIME_ZONE];
-    let seeds_and_runs = [&locale::LOCALE, &random_seed::RANDOM_SEED, &test_runs::ORDER, &test_runs::BESIDE];
-    let limits = [&limits::CORES, &timing::LOAD, &limits::MEMORY, &limits::OPEN_FILES, &timing::DELAYS];
+    let seeds_and_runs =
+        [&locale::LOCALE, &seeds::RANDOM_SEED, &seeds::ADDRESS_SEED, &test_runs::ORDER, &test_runs::BESIDE];
+    let limits =
+        [&limits::CORES, &timing::LOAD, &limits::MEMORY, &limits::OPEN_FILES, &timing::DELAYS, &schedule::SCHEDULE];
     let surroundings = [&network::NETWORK, &files::LISTING, &variable::VARIABLE, &files::STATE, &files::WITHOUT];
     clock.into_iter().chain(seeds_and_runs).chain(limits).chain(surroundings)
 }

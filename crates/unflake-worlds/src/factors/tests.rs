@@ -1,3 +1,5 @@
+//! Tests of `factors`.
+
 use proptest::prelude::*;
 use unflake_model::{Factor, FactorKind, Moment, PlanContext, declare_factors};
 
@@ -8,7 +10,7 @@ fn factor(text: &str) -> Result<Factor, String> {
     text.parse().map_err(|bad: unflake_model::BadFactor| bad.to_string())
 }
 
-const TYPED: [&str; 25] = [
+const TYPED: [&str; 28] = [
     "date=2027-01-30",
     "date=2028-02-29T23:59:58+01:00",
     "date=2028-02-29T00:00:00Z",
@@ -19,6 +21,7 @@ const TYPED: [&str; 25] = [
     "time-zone=Asia/Tokyo",
     "locale=C.UTF-8",
     "random-seed=18446744073709551615",
+    "address-seed=0",
     "order=7",
     "beside=4",
     "cores=1",
@@ -26,6 +29,8 @@ const TYPED: [&str; 25] = [
     "memory=512M",
     "open-files=64",
     "delays=20ms/5@7",
+    "schedule=7:20",
+    "schedule=shop/bank.py:12#3@more-1",
     "network=off",
     "network=alone",
     "network=slow:100ms",

@@ -1,6 +1,6 @@
 //! Options of `unflake affected`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::args::help::long_help;
 use crate::args::options::groups::CommandArgs;
@@ -22,11 +22,36 @@ pub(crate) struct AffectedArgs {
     #[arg(long)]
     pub(crate) why: bool,
 
+    /// End each ID with a null character, for `xargs --null`
+    #[arg(short = '0', long, conflicts_with_all = ["why", "format"])]
+    pub(crate) null: bool,
+
+    /// How IDs are written: lines, null or shell [default: lines]
+    ///
+    /// `null`: like `--null`. `shell`: each is quoted for a shell.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "lines",
+        hide_default_value = true,
+        hide_possible_values = true,
+        conflicts_with = "why"
+    )]
+    pub(crate) format: IdFormat,
+
     #[command(flatten)]
     pub(crate) settings: SettingOptions<AffectedArgs>,
 
     #[command(flatten)]
     pub(crate) command: CommandArgs,
+}
+
+/// How the IDs of tests are separated.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum IdFormat {
+    Lines,
+    Null,
+    Shell,
 }
 
 impl UsesSettings for AffectedArgs {
@@ -39,6 +64,7 @@ impl UsesSettings for AffectedArgs {
 fn after_help() -> String {
     let examples = [
         ("unflake affected --learn -- pytest", "Run the suite once and record the dependencies of each test."),
+        ("unflake affected --null | xargs --null --no-run-if-empty pytest", "Run them with the plain runner."),
         ("unflake affected --base origin/main --why", "List the tests that your change can affect, and why."),
     ];
     let own = [(Exit::Success, "the tests are listed")];

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, PRIVATE, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -66,7 +66,7 @@ pub(crate) struct LocateArgs {
 }
 
 impl UsesSettings for LocateArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, PRIVATE, CLASS_PATH, STORE];
 }
 
 /// Limits on the traced runs of one test.
@@ -76,8 +76,8 @@ pub(crate) struct LocateLimits {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) runs: u32,
 
-    /// Runs at most, as long as all pass or all fail
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    /// Runs at most, as long as few fail or few pass
+    #[arg(long, value_name = "N", default_value_t = 2000)]
     max_runs: u32,
 }
 

@@ -29,6 +29,7 @@ pub(crate) mod serve;
 pub(crate) mod stress;
 pub(crate) mod trace;
 pub(crate) mod under;
+pub(crate) mod why;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
@@ -73,6 +74,11 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Run the tests and classify each failure as real or flaky
     Run(Box<run::RunArgs>),
+    /// Find the root cause of a flaky test, by all techniques
+    ///
+    /// Tries the cheapest first and stops at a proof: retries, idempotence, order and leaked state,
+    /// seeds and other factors, traces.
+    Why(Box<why::WhyArgs>),
     /// List the tests that your change can affect
     Affected(affected::AffectedArgs),
     /// Find non-idempotent tests and the state they leak

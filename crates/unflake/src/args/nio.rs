@@ -38,6 +38,13 @@ pub(crate) struct NioArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
+    /// Give every test a process of its own from the start
+    ///
+    /// Many tests are first run in processes that they share, and only those that fail there in
+    /// their own.
+    #[arg(long)]
+    pub(crate) thorough: bool,
+
     /// Do not search for the leaked state
     #[arg(long)]
     pub(crate) no_state: bool,
@@ -66,7 +73,7 @@ pub(crate) enum NioModeArg {
 
 fn after_help() -> String {
     let examples = [
-        ("unflake nio -- pytest", "Run every test twice in one process, each in a process of its own."),
+        ("unflake nio -- pytest", "Run every test twice in one process; repeat suspects in their own."),
         ("unflake nio --changed", "Search the tests that you changed."),
         ("unflake nio test_cart --no-state", "Search the tests with `test_cart` in their names, faster."),
     ];

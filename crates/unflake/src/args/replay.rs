@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use unflake_model::Factor;
 
 use crate::args::help::long_help;
 use crate::args::options::groups::{CommandArgs, OutputArgs};
@@ -25,6 +26,12 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "tests")]
     pub(crate) order: Option<PathBuf>,
 
+    /// Run them under this factor, such as `schedule=7`; repeatable
+    ///
+    /// The factors are those of `unflake under --help`.
+    #[arg(long, value_name = "FACTOR=VALUE", value_parser = clap::value_parser!(Factor))]
+    pub(crate) under: Vec<Factor>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
@@ -43,6 +50,7 @@ fn after_help() -> String {
     let examples = [
         ("unflake replay test_warmup test_cold -- pytest", "Run two tests in this order, in one new process."),
         ("unflake replay test_append test_append", "Run the same test twice in one session."),
+        ("unflake replay test_stock --under schedule=7", "Run a test in a chosen world."),
         ("unflake replay --order order.txt", "Run the tests that a file lists, one per line."),
     ];
     let own = [(Exit::Success, "the last test passed"), (Exit::RealFailures, "the last test failed")];

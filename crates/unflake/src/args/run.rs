@@ -7,8 +7,8 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CHANGE, CLASS_PATH, JOBS, RERUNS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
-    VERIFY_BASE,
+    ATTEMPT, CHANGE, CLASS_PATH, JOBS, PRIVATE, RERUNS, RESULT_FILES, STORE, SettingGroup, SettingOptions,
+    UsesSettings, VERIFY_BASE,
 };
 use crate::commands::filter::file::RuleName;
 use crate::exit::Exit;
@@ -18,6 +18,12 @@ use crate::exit::Exit;
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) settings: SettingOptions<RunArgs>,
+
+    /// Run only the tests that your change can affect
+    ///
+    /// Dependencies come from `unflake affected --learn`; tests without known ones run.
+    #[arg(long)]
+    pub(crate) affected: bool,
 
     /// Let known flaky assertions fail [default FILE: unflake-filter.toml]
     ///
@@ -41,7 +47,7 @@ pub(crate) struct RunArgs {
 
 impl UsesSettings for RunArgs {
     const SETTINGS: &'static [SettingGroup] =
-        &[RERUNS, CHANGE, VERIFY_BASE, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+        &[RERUNS, CHANGE, VERIFY_BASE, JOBS, ATTEMPT, PRIVATE, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {

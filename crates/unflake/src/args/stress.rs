@@ -5,7 +5,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, PRIVATE, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::exit::Exit;
 
@@ -31,13 +31,14 @@ pub(crate) struct StressArgs {
 }
 
 impl UsesSettings for StressArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, PRIVATE, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {
     let examples = [
-        ("unflake stress -- pytest", "Run all tests for a minute, each beside copies of itself."),
+        ("unflake stress -- pytest", "Run all tests for a minute, each in parallel with copies of itself."),
         ("unflake stress --for 10m --jobs 16 -- ./build/shop_test", "Ten minutes, 16 processes at once."),
+        ("unflake stress --private project,home,temp -- pytest", "Tests that need the network, or a service here."),
     ];
     let own = [
         (Exit::Success, "no test failed"),

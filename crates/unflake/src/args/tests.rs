@@ -14,19 +14,24 @@ const OPTIONS: &[(&str, &str)] = &[
     ("unflake", ""),
     (
         "unflake run",
-        "at-end base classpath-file filter flaky-result fresh fresh-by full github gitlab \
-         granularity immediate jobs json junit markdown never-excuse one-test output-limit quiet \
-         results rule runner-output sarif store test-classes threshold timeout too-many verify-base",
+        "affected at-end base classpath-file filter flaky-result fresh fresh-by full github gitlab \
+         granularity immediate jobs json junit markdown never-excuse new-processes one-test output-limit private \
+         private-keep quiet results rule runner-output sarif store test-classes threshold timeout too-many verify-base",
+    ),
+    (
+        "unflake why",
+        "all classpath-file for fresh-by full github gitlab is-fixed jobs json junit markdown one-test \
+         output-limit quiet rate results sarif store test-classes timeout",
     ),
     (
         "unflake affected",
-        "base classpath-file granularity jobs learn one-test output-limit results store \
+        "base classpath-file format granularity jobs learn null one-test output-limit results store \
          test-classes timeout why",
     ),
     (
         "unflake nio",
         "base changed classpath-file for fresh-by full github gitlab jobs json junit markdown mode \
-         no-state output-limit quiet sarif store test-classes timeout",
+         no-state output-limit quiet sarif store test-classes thorough timeout",
     ),
     (
         "unflake order",
@@ -36,8 +41,8 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "unflake locate",
         "again all classpath-file for fresh-by full github gitlab html jobs json junit lines-only \
-         main-branch markdown max-runs min-score output-limit quiet runs sarif store test-classes \
-         timeout",
+         main-branch markdown max-runs min-score output-limit private private-keep quiet runs sarif store \
+         test-classes timeout",
     ),
     (
         "unflake factors",
@@ -53,7 +58,7 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "unflake stress",
         "classpath-file for fresh-by full github gitlab jobs json junit markdown max-runs one-test \
-         output-limit quiet results sarif store test-classes timeout",
+         output-limit private private-keep quiet results sarif store test-classes timeout",
     ),
     ("unflake filter", ""),
     (
@@ -81,13 +86,13 @@ const OPTIONS: &[(&str, &str)] = &[
     ("unflake report feedback", "store why"),
     (
         "unflake under",
-        "cores date delays hash-seed interpreter listing load locale memory network open-files \
-         quiet random-seed speed state switch-interval time-zone variable without",
+        "address-seed cores date delays forced-value hash-seed interpreter listing load locale memory network \
+         open-files private quiet random-seed schedule seed speed state switch-interval time-zone variable without world",
     ),
     (
         "unflake replay",
         "classpath-file fresh-by full github gitlab json junit markdown one-test order output-limit quiet \
-         results sarif store test-classes timeout",
+         results sarif store test-classes timeout under",
     ),
     ("unflake trace", "classpath-file files output-limit store test-classes timeout"),
     ("unflake doctor", "classpath-file factors one-test results store test-classes"),

@@ -22,6 +22,7 @@ mod serve;
 mod stress;
 pub(crate) mod trace;
 pub(crate) mod under;
+mod why;
 
 use crate::args::{ColorChoice, Command};
 use crate::context::Context;
@@ -42,6 +43,7 @@ pub(crate) fn run_to_exit(command: Command, color: ColorChoice) -> Exit {
 fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
     match command {
         Command::Run(args) => run::run(*args, context),
+        Command::Why(args) => why::command::run(*args, context),
         Command::Affected(args) => affected::run(args, context),
         Command::Replay(args) => replay::run(args, context),
         Command::Nio(args) => order_and_nio::nio(args, context),

@@ -1,14 +1,16 @@
 //! `unflake nio` and `unflake order`: searches for tests that depend on what ran before them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use unflake_engine::Launch;
-use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, TestId};
+use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, Purpose, TestId};
 use unflake_report as report;
 use unflake_runners::{Capabilities, InProcessIsolation};
-use unflake_techniques::{NioConfig, NioDetection, OrderConfig, OrderDetection, Technique};
+use unflake_store::{Store, StoredAttempt};
+use unflake_techniques::{NioConfig, NioDetection, OrderConfig, OrderDetection, ScreenIn, Technique};
 
 use crate::args::nio::{NioArgs, NioModeArg};
 use crate::args::options::groups::OutputArgs;
@@ -22,6 +24,11 @@ use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, found_nothing, inconclusive};
 
+/// Tests of the history that one name may stand for, and attempts at each.
+const LOOKED_UP: usize = 8;
+const LATEST: usize = 50;
+/// What screening in shared forks can miss.
+const SHARED_FORKS: &str = "ran twice in forks that they shared with other tests, whose state may hide a leak (--thorough gives each test a fork)";
 /// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -41,13 +48,19 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         NioModeArg::EntireSuite => NioMode::EntireSuite,
     };
     let isolation = settings.runner().in_process_isolation();
+    let screen = match isolation {
+        _ if args.thorough || settings.fresh_by.value == Isolation::Process => None,
+        Some(_) => Some(ScreenIn::InProcess),
+        None => Some(ScreenIn::SharedForks),
+    };
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut nio = NioDetection::new(NioConfig {
         mode,
         only,
         class_of,
         fresh_by: settings.fresh_by.value,
-        in_process: isolation.filter(|_| settings.fresh_by.value != Isolation::Process).map(|_| settings.jobs.value),
+        screen,
+        jobs: settings.jobs.value,
         state: !args.no_state,
         seconds,
     });
@@ -61,8 +74,8 @@ fn notes_of(nio: &NioDetection, isolation: Option<InProcessIsolation>) -> Vec<St
     let untried = "could not run twice in one process";
     let notes = [
         count(nio.untried().len(), untried),
-        only_beside(&nio.only_in_parallel()),
-        isolation.and_then(|isolation| count(nio.in_process_only(), isolation.limits)),
+        failing_in_parallel(&nio.only_in_parallel()),
+        count(nio.screened_only(), isolation.map_or(SHARED_FORKS, |isolation| isolation.limits)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -76,7 +89,7 @@ fn count(number: usize, what: &str) -> Option<String> {
 }
 
 /// The note on tests that failed only while copies of the project ran at the same time.
-fn only_beside(tests: &[TestId]) -> Option<String> {
+fn failing_in_parallel(tests: &[TestId]) -> Option<String> {
     let what = "failed only while another copy of the project ran: it may share a port or a file with its copies";
     let named: Vec<_> = tests.iter().take(3).map(|test| report::one_line(test.as_str())).collect();
     count(tests.len(), what).map(|note| format!("{note} ({})", named.join(", ")))
@@ -94,6 +107,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     };
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     let mut order = OrderDetection::new(OrderConfig {
+        failed_after: failed_after(settings, &args.tests)?,
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
         random: args.random,
@@ -107,8 +121,37 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     search.run(
         &mut order,
         |order| order.unmatched_names(),
-        |order| only_beside(&order.only_in_parallel()).into_iter().collect(),
+        |order| failing_in_parallel(&order.only_in_parallel()).into_iter().collect(),
     )
+}
+
+/// By test, where it last failed in a suite: the tests that had run in its process before. For the
+/// tests that these names, or parts of them, stand for.
+pub(crate) fn failed_after(
+    settings: &Settings,
+    names: &[String],
+) -> Result<BTreeMap<TestId, Vec<TestId>>, CommandError> {
+    let mut after = BTreeMap::new();
+    let Some(store) = Store::find(&settings.store.value)? else { return Ok(after) };
+    for name in names {
+        for test in store.find_tests(name)?.into_iter().take(LOOKED_UP) {
+            let is_it = |one: &&StoredAttempt| {
+                one.attempt.purpose == Purpose::Suite && one.attempt.outcome.is_failure() && one.attempt.run == 0
+            };
+            let attempts = store.attempts_of(&test, LATEST)?;
+            let Some(StoredAttempt { run, attempt, .. }) = attempts.iter().find(is_it) else { continue };
+            let mut before: Vec<(u32, TestId)> = store
+                .attempts_in(*run)?
+                .into_iter()
+                .filter(|one| one.purpose == Purpose::Suite && one.environment == attempt.environment)
+                .filter(|one| one.position < attempt.position && one.run == 0)
+                .map(|one| (one.position, one.test))
+                .collect();
+            before.sort();
+            after.insert(test, before.into_iter().map(|(_, test)| test).collect());
+        }
+    }
+    Ok(after)
 }
 
 /// A search that is about to start.
@@ -137,7 +180,11 @@ impl Search<'_> {
             let able = unflake_runners::names_with(Capabilities::controls_order, "and");
             let name = self.facts.name;
             let what = format!("unflake {name} supports {able} only");
-            return Err(CommandError::usage(what).hint("`unflake stress` runs tests of any runner again and again"));
+            let hint = match self.settings.runner().can(|runner| runner.side_by_side) {
+                true => "`unflake stress` finds tests that fail at the same time as others in one process",
+                false => "`unflake stress` runs tests of any runner again and again",
+            };
+            return Err(CommandError::usage(what).hint(hint));
         }
         let run = TechniqueRun {
             budget: Some(self.seconds),
@@ -197,7 +244,7 @@ fn is_possible(finding: &Finding) -> bool {
 }
 
 /// The class or file of a test: the part of its name before the last `::`, or before `#`.
-fn class_of(test: &str) -> &str {
+pub(crate) fn class_of(test: &str) -> &str {
     let name = &test[..test.find('[').unwrap_or(test.len())];
     name.rsplit_once("::").or_else(|| name.split_once('#')).map_or(name, |(class, _)| class)
 }

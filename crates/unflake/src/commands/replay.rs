@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use unflake_engine::Launch;
-use unflake_model::{Attempt, Outcome, Purpose};
+use unflake_model::{Attempt, Outcome, Purpose, World};
 use unflake_report as report;
 use unflake_techniques::SingleSession;
 
@@ -25,6 +25,9 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
     };
     let launch = Launch { suite: false, ..launch(settings) };
     let mut session = SingleSession::new(names.clone(), Purpose::Replay, settings.fresh_by.value);
+    if !args.under.is_empty() {
+        session = session.under(World { factors: args.under, ..World::default() });
+    }
     let mut done = TechniqueRun::with_files(context, settings, launch, &args.output)?.run(&mut session)?;
     let not_found = names.iter().zip(&session.matching).find(|(_, matching)| matching.len() != 1);
     if let Some((name, matching)) = not_found.filter(|_| done.record.listed) {

@@ -1,9 +1,13 @@
 //! `unflake run`: runs the suite, reruns failures, and classifies each as real or flaky.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use unflake_model::{Death, Detail, FactorKind, Finding, ProblemKind, QuarantineStanding};
+use unflake_engine::Launch;
+use unflake_model::{Death, Detail, FactorKind, Finding, ProblemKind, QuarantineStanding, TestId, World};
 use unflake_report as report;
+use unflake_runners::Capabilities;
+use unflake_store::Store;
 use unflake_techniques::{AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, Rungs};
 
 use crate::args::run::RunArgs;
@@ -13,18 +17,21 @@ use crate::config::settings::{FlakyResult, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::launch;
+use crate::failing_seed::SeedSearch;
+use crate::launch::{launch, private_files};
+use crate::project::affected_tests::AffectedTests;
 use crate::project::comparison::ComparisonBase;
 use crate::run_loop::Gathered;
-use crate::technique_run::{CommandFacts, TechniqueRun, lost_results};
+use crate::technique_run::{CommandFacts, TechniqueRun, lost_results, out_of_time};
 
 /// Seeds drawn for new processes.
 const SEEDS: usize = 10;
+const LARGEST_SEED: u64 = 9999;
 
 pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     let here = &context.here;
-    let mut launch = launch(settings);
+    let mut launch = Launch { private: private_files(settings, &context.here), ..launch(settings) };
     let compares = settings.granularity.value.is_some();
     let compare = if compares { ComparisonBase::new(settings, here)? } else { None };
     let no_repository = compares && compare.is_none();
@@ -35,7 +42,9 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
             && !quarantine.excuses(record, finding)
     };
     let never = NeverExcuse::new(&settings.never_excuse.value)?;
-    let mut ladder = Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(quarantine.left_out());
+    let unaffected = if args.affected { unaffected_tests(settings, context)? } else { BTreeSet::new() };
+    let left_out = quarantine.left_out().into_iter().chain(unaffected.iter().cloned()).collect();
+    let mut ladder = Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(left_out);
     let mut filter = match &args.filter {
         Some(file) => {
             launch = command::watching(launch);
@@ -47,6 +56,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let run = TechniqueRun {
         compare,
         gates: Box::new(gates),
+        seeds: if settings.fresh.value > 0 { SeedSearch::new() } else { None },
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
     let policy = filter.as_mut().map(|filter| filter as &mut dyn AssertionPolicy);
@@ -56,18 +66,33 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     done.finish(&conclusion);
     let notes = &mut done.record.notes;
     notes.extend(filter.iter().flat_map(AssertionFilter::notes));
+    if args.affected {
+        let all = done.record.tests.len();
+        let excluded = done.record.tests.iter().filter(|test| unaffected.contains(&test.id)).count();
+        notes.push(format!("{excluded} of {all} tests did not run, because your change cannot affect them"));
+    }
     // Dependencies of isolated tests are unknown in a repository, too.
     if no_repository && !done.record.isolated && done.record.findings.iter().any(Finding::is_real) {
         let note = "not a git repository, so failures are not compared with your change";
         notes.push(note.to_owned());
     }
-    let facts =
-        CommandFacts { name: "run", flaky_gates, can_locate: settings.runner().can(|runner| runner.trace), seed: None };
+    let can_order = settings.runner().can(Capabilities::controls_order);
+    let facts = CommandFacts { name: "run", flaky_gates, can_order, seed: None };
     let runner_output = done.record.closed.as_ref().filter(|_| args.runner_output).map(|closed| closed.output.clone());
     done.report(&facts, &conclusion, |run, style, out| {
         write_runner_output(runner_output.as_deref(), out)?;
         report::summary(run, style, args.output.quiet, out)
     })
+}
+
+/// The tests that the change cannot affect, by dependencies that earlier runs recorded.
+fn unaffected_tests(settings: &Settings, context: &Context) -> Result<BTreeSet<TestId>, CommandError> {
+    let (repository, changes) = ComparisonBase::changes(settings, &context.here)?;
+    let known = Store::find(&settings.store.value)?.map_or(Ok(Vec::new()), |store| store.dependencies())?;
+    let ids: Vec<TestId> = known.iter().map(|one| one.test.clone()).collect();
+    let granularity = settings.granularity.value.unwrap_or_default();
+    let mut tests = AffectedTests::new(&repository, &changes, granularity, known);
+    Ok(ids.into_iter().filter(|test| tests.why(test).is_none()).collect())
 }
 
 fn rungs(settings: &Settings, compares: bool) -> Rungs {
@@ -76,17 +101,28 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
         at_end: settings.at_end.value,
         fresh: settings.fresh.value,
         fresh_by: settings.fresh_by.value,
+        new_processes: settings.new_processes.value,
         too_many: settings.too_many.value,
         intersect: settings.granularity.value.filter(|_| compares),
-        seeds: settings.runner().seed_worlds(drawn_seeds()),
+        seeds: if unflake_worlds::can_seed() { seeded_worlds() } else { Vec::new() },
         hides: FactorKind::named(unflake_worlds::HIDES_FILES),
         verify_base: settings.verify_base.value,
     }
 }
 
-/// Seeds for new processes. They differ from run to run, so that no test fails by the same few.
-fn drawn_seeds() -> impl Iterator<Item = u32> {
-    std::iter::from_fn(|| getrandom::u32().ok()).take(SEEDS)
+/// Worlds of new processes. Their seeds differ from run to run, so that no test fails by the same
+/// few, and are small numbers, because commands name them.
+fn seeded_worlds() -> Vec<World> {
+    let mut seeds: Vec<u64> = Vec::new();
+    while seeds.len() < SEEDS
+        && let Ok(number) = getrandom::u32()
+    {
+        let seed = u64::from(number) % LARGEST_SEED + 1;
+        if !seeds.contains(&seed) {
+            seeds.push(seed);
+        }
+    }
+    seeds.into_iter().map(|seed| World { seed: Some(seed), ..World::default() }).collect()
 }
 
 /// Real failures come before everything but an interruption; flaky ones after everything that kept
@@ -114,6 +150,9 @@ pub(crate) fn conclude(
     }
     if undecided > 0 {
         return Exit::RealFailures.because(failures(undecided, "undecided"));
+    }
+    if let Some(unlisted) = out_of_time(record) {
+        return unlisted;
     }
     if !record.problems.is_empty() {
         let unloaded = record.problems.iter().any(|problem| problem.kind == ProblemKind::Collection);

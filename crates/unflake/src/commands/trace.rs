@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use unflake_engine::{Launch, Tracing};
 use unflake_model::{Isolation, Purpose};
-use unflake_observe::trace::{Depends, Lines, Process, Project, Thread, TracedAttempt};
+use unflake_observe::trace::{Depends, Lines, Process, Project, RecordedThread, TracedAttempt};
 use unflake_report::{self as report, TraceListing, TraceStep};
 use unflake_techniques::SingleSession;
 
@@ -59,10 +59,14 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     let mut done = run.run(&mut once)?;
     let record = &done.record;
     if let Some(problem) = record.problems.first() {
-        return Err(CommandError::runner(report::plain(&problem.text)));
+        return Err(CommandError::problem(problem));
     }
     if record.totals.interrupted {
         return Ok(Exit::Interrupted);
+    }
+    if !record.listed {
+        let what = "the runner exited before it listed the tests";
+        return Err(CommandError::runner(what).hint("run the test command by itself to see why"));
     }
     let matching = once.matching.concat();
     if matching.len() != 1 {
@@ -73,7 +77,7 @@ pub(crate) fn run(args: TraceArgs, context: &Context) -> Result<Exit, CommandErr
     let traced = done.record.recorders.trace_reader.as_ref().and_then(|reader| reader.traces.first());
     let (Some(attempt), Some(traced)) = (done.record.attempts.first(), traced) else {
         let what = "the test left no trace: its process did not run any code that was built for tracing";
-        return Err(CommandError::runner(what).hint("`unflake doctor` says what is needed"));
+        return Err(CommandError::runner(what).hint("`unflake doctor` lists the requirements"));
     };
     print("print the trace", |out| {
         writeln!(out, "  {} {}\n", report::one_line(attempt.test.as_str()), attempt.outcome.word())?;
@@ -137,7 +141,7 @@ fn gap(why: String) -> TraceListing {
     TraceListing { name: "what could not be read".to_owned(), steps: Vec::new(), gaps: vec![why] }
 }
 
-fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &SourceFiles<'_>) -> TraceListing {
+fn of_thread(process: &Process, thread: &RecordedThread, lines: &Lines, sources: &SourceFiles<'_>) -> TraceListing {
     let process = if process.key.is_empty() { String::new() } else { format!(" of process {}", process.key) };
     let mut trace = TraceListing {
         name: format!("{} ({}){process}", thread.head.name, thread.key),
@@ -172,7 +176,7 @@ fn of_thread(process: &Process, thread: &Thread, lines: &Lines, sources: &Source
     trace
 }
 
-fn process_gaps(thread: &Thread) -> Vec<String> {
+fn process_gaps(thread: &RecordedThread) -> Vec<String> {
     let truncated = thread.head.truncated.as_ref();
     truncated
         .map(|truncated| format!("truncated here: {} more events were not kept", truncated.dropped))

@@ -46,9 +46,10 @@ const OTHER: SettingKey = SettingKey {
 const RERUNS: &str = "Reruns";
 const CHANGE: &str = "Your change";
 const LIMITS: &str = "Limits";
+const PRIVATE: &str = "Private runs";
 const RUNNERS: &str = "Other runners";
 
-pub(crate) static KEYS: [SettingKey; 19] = [
+pub(crate) static KEYS: [SettingKey; 22] = [
     SettingKey {
         name: "command",
         help: "The test command, as a list of words",
@@ -92,6 +93,17 @@ pub(crate) static KEYS: [SettingKey; 19] = [
                   which takes longer and shares nothing with others.",
         default: "fork",
         file: "\"fork\"",
+        heading: RERUNS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "new-processes",
+        value: "N",
+        help: "New processes in which a failure must repeat to be real",
+        details: "Each has other seeds. A failure that each process draws with one chance in two repeats in 8 of \
+                  them once in 256 times; fewer take less time and prove less.",
+        default: "8",
+        file: "8",
         heading: RERUNS,
         ..OTHER
     },
@@ -151,7 +163,7 @@ pub(crate) static KEYS: [SettingKey; 19] = [
         name: "verify-base",
         value: "WHEN",
         help: "Run unaffected failing tests at the base too: yes, no or needed",
-        details: "They run in a temporary working tree. `needed`: only where a known pass at the base is not enough.",
+        details: "They run in a temporary working tree. `needed`: only where a pass there is known. `no` excuses nothing.",
         default: "needed",
         file: "\"needed\"",
         heading: CHANGE,
@@ -187,6 +199,30 @@ pub(crate) static KEYS: [SettingKey; 19] = [
         default: "65536",
         file: "65536",
         heading: LIMITS,
+        ..OTHER
+    },
+    SettingKey {
+        name: "private",
+        value: "PARTS",
+        help: "What runs side by side have of their own: all, none, or a list",
+        details: "A list of project, home, temp, network, ipc and host-name, separated by commas. What a run writes to \
+                  the project, the home or the temporary directories is its own and gone afterwards. With network it \
+                  has a loopback interface only; without, it reaches services and shares ports. Only `stress` makes \
+                  the network private.",
+        default: "all",
+        file: "\"all\"",
+        heading: PRIVATE,
+        ..OTHER
+    },
+    SettingKey {
+        name: "private-keep",
+        value: "PATH",
+        help: "Existing file or directory that private runs share and keep",
+        details: "For what tests write on purpose, such as snapshots and reports. Relative paths start at the top of \
+                  the project. Can be given several times.",
+        file: "[\"tests/snapshots\"]",
+        heading: PRIVATE,
+        list: true,
         ..OTHER
     },
     SettingKey { name: "results", value: "FILE", file: "\"build/**/*.xml\"", heading: RUNNERS, ..OTHER },

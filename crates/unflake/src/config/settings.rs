@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use unflake_model::{Granularity, Isolation};
-use unflake_runners::{RunnerOptions, Selection};
+use unflake_model::{Granularity, Isolation, Privacy, PrivatePart};
+use unflake_runners::{RunnerOptions, RunnerSelection};
 use unflake_store::StoreLocation;
 use unflake_techniques::{AtBase, NeverExcuse};
 
@@ -44,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) at_end: Setting<u32>,
     pub(crate) fresh: Setting<u32>,
     pub(crate) fresh_by: Setting<Isolation>,
+    pub(crate) new_processes: Setting<usize>,
     pub(crate) too_many: Setting<f64>,
     pub(crate) flaky_result: Setting<FlakyResult>,
     pub(crate) never_excuse: Setting<Vec<String>>,
@@ -53,6 +54,8 @@ pub(crate) struct Settings {
     pub(crate) jobs: Setting<usize>,
     pub(crate) timeout: Setting<Option<Duration>>,
     pub(crate) output_limit: Setting<usize>,
+    pub(crate) private: Setting<Privacy>,
+    pub(crate) private_keep: Setting<Vec<String>>,
     pub(crate) results: Setting<Option<String>>,
     pub(crate) one_test: Setting<Option<String>>,
     pub(crate) classpath_file: Setting<Option<String>>,
@@ -107,6 +110,7 @@ impl Settings {
             at_end: sources.one("at-end", typed, 1, whole)?,
             fresh: sources.one("fresh", typed, 1, whole)?,
             fresh_by: sources.one("fresh-by", typed, Isolation::Fork, fresh_by)?,
+            new_processes: sources.one("new-processes", typed, 8, at_least_one)?,
             too_many: sources.one("too-many", typed, 1.0, per_cent)?,
             flaky_result: sources.one("flaky-result", typed, FlakyResult::Pass, flaky_result)?,
             never_excuse: sources.list("never-excuse", typed, patterns)?,
@@ -116,6 +120,8 @@ impl Settings {
             jobs: sources.one("jobs", typed, sources.cores, at_least_one)?,
             timeout: sources.one("timeout", typed, Some(Duration::from_secs(900)), duration)?,
             output_limit: sources.one("output-limit", typed, 65536, at_least_one)?,
+            private: sources.one("private", typed, Privacy::all(), privacy)?,
+            private_keep: sources.list("private-keep", typed, Vec::new())?,
             results: sources.one("results", typed, None, some_text)?,
             one_test: sources.one("one-test", typed, None, some_text)?,
             classpath_file: sources.one("classpath-file", typed, None, some_text)?,
@@ -161,7 +167,7 @@ impl Settings {
     }
 
     /// The runner of the command, as far as it is known before it starts.
-    pub(crate) fn runner(&self) -> Selection {
+    pub(crate) fn runner(&self) -> RunnerSelection {
         unflake_runners::select(&self.command.value, &self.runner_options())
     }
 
@@ -183,6 +189,7 @@ impl Settings {
             row("at-end", &self.at_end, u32::to_string),
             row("fresh", &self.fresh, u32::to_string),
             row("fresh-by", &self.fresh_by, |by| by.word().to_owned()),
+            row("new-processes", &self.new_processes, usize::to_string),
             row("too-many", &self.too_many, f64::to_string),
             row("flaky-result", &self.flaky_result, |result| {
                 if *result == FlakyResult::Pass { "pass" } else { "fail" }.to_owned()
@@ -204,6 +211,8 @@ impl Settings {
                 None => "0".to_owned(),
             }),
             row("output-limit", &self.output_limit, usize::to_string),
+            row("private", &self.private, Privacy::to_string),
+            row("private-keep", &self.private_keep, list),
             row("results", &self.results, |text| text.clone().unwrap_or_default()),
             row("one-test", &self.one_test, |text| text.clone().unwrap_or_default()),
             row("classpath-file", &self.classpath_file, |text| text.clone().unwrap_or_default()),
@@ -353,6 +362,11 @@ fn granularity(text: &str) -> Result<Option<Granularity>, String> {
     }
 }
 
+fn privacy(text: &str) -> Result<Privacy, String> {
+    let words = PrivatePart::ALL.map(PrivatePart::word).join(", ");
+    text.parse().map_err(|_| format!("`all`, `none`, or some of {words}, separated by commas"))
+}
+
 fn at_base(text: &str) -> Result<AtBase, String> {
     match text {
         "yes" | "true" => Ok(AtBase::Always),
@@ -381,9 +395,8 @@ pub(crate) fn time(typed: Option<&str>, default: Duration) -> Result<f64, Comman
     Ok(time.map_or(f64::INFINITY, |time| time.as_secs_f64()))
 }
 
-/// The time after which the engine cuts sessions short, from the first one on: building and
-/// collecting tests do not count. Techniques stop asking at the end of the budget; what runs then
-/// gets a little longer.
+/// The time after which the engine cuts sessions short. Techniques stop asking at the end of the
+/// budget; what runs then gets a little longer.
 pub(crate) fn engine_limit(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds + 2.0).ok()
 }

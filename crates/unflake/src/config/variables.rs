@@ -8,7 +8,7 @@ use crate::suggest;
 
 const PREFIX: &str = "UNFLAKE_";
 /// Set inside of another unflake, beside further ones: their names are its own business.
-const INSIDE: [&str; 2] = ["UNFLAKE_SOCKET", "UNFLAKE_UNDER"];
+const INSIDE: [&str; 3] = ["UNFLAKE_SOCKET", "UNFLAKE_UNDER", "UNFLAKE_FORCED_VALUE"];
 
 /// A variable that has no effect, and which one may be meant.
 #[derive(Debug, PartialEq)]

@@ -32,6 +32,12 @@ pub(crate) struct HistoryRecorder {
     tree: Option<String>,
     /// What the user should know about the history of this run.
     pub(crate) notes: Vec<String>,
+    /// The tests that the history knew before the listing of this run.
+    known: Option<HashSet<TestId>>,
+    /// The listed tests, until it is known which of them are renamed.
+    listed: Option<Vec<Test>>,
+    /// Dependencies of attempts that have not ended.
+    depending: Vec<Event>,
     /// Attempts that could not be recorded.
     missed: usize,
     here: PathBuf,
@@ -46,8 +52,17 @@ impl HistoryRecorder {
         here: &Path,
     ) -> Result<Self, StoreError> {
         let revision = Some(revision::look_up(here));
-        let mut recorder =
-            Self { store: None, revision, tree: None, notes: Vec::new(), missed: 0, here: here.to_owned() };
+        let mut recorder = Self {
+            store: None,
+            revision,
+            tree: None,
+            notes: Vec::new(),
+            known: None,
+            listed: None,
+            depending: Vec::new(),
+            missed: 0,
+            here: here.to_owned(),
+        };
         let store = match Store::open(&location.value) {
             Ok(store) => {
                 // For pages that are written there later. Where it cannot be made, writing the page
@@ -102,28 +117,54 @@ impl HistoryRecorder {
             return;
         }
         let attempts = events.iter().filter(|one| matches!(one, Event::AttemptEnded(_))).count();
-        let Some((store, run)) = &mut self.store else {
-            self.missed += attempts;
-            return;
-        };
-        let kept = match listed(events).filter(|tests| renames::may_know(tests)) {
-            Some(tests) => known_names(store).and_then(|before| {
-                store.record(*run, events)?;
-                renames::keep(store, *run, tests, &before, &renames::TestSources::new(&self.here))
-            }),
-            None => store.record(*run, events),
-        };
-        if let Err(error) = kept {
+        if let Err(error) = self.try_to_record(events, attempts > 0) {
             self.note(error.to_string());
             self.store = None;
+        }
+        if self.store.is_none() {
             self.missed += attempts;
         }
     }
 
-    /// The tests that ran before this one where it passed with the files of a tree. None where no
-    /// such pass is known.
+    /// The runner waits while its listing is stored, so work on names is done while it collects
+    /// tests and while it runs them.
+    fn try_to_record(&mut self, events: &[Event], is_running: bool) -> Result<(), StoreError> {
+        let Some((store, run)) = &mut self.store else { return Ok(()) };
+        if self.known.is_none() {
+            self.known = Some(store.tests()?.into_iter().map(|stored| stored.test).collect());
+        }
+        let (dependencies, others): (Vec<&Event>, Vec<&Event>) =
+            events.iter().partition(|one| matches!(one, Event::DependenciesRecorded { .. }));
+        if dependencies.is_empty() && self.depending.is_empty() {
+            store.record(*run, events)?;
+        } else {
+            self.depending.extend(dependencies.into_iter().cloned());
+            let others: Vec<Event> = others.into_iter().cloned().collect();
+            let ended = with_outcomes(&mut self.depending, &others);
+            // Whether dependencies may replace others depends on the revision.
+            self.store_revision();
+            let Some((store, run)) = &mut self.store else { return Ok(()) };
+            store.record(*run, &ended)?;
+            store.record(*run, &others)?;
+        }
+        if let Some(tests) = listed(events).filter(|tests| renames::may_know(tests)) {
+            self.listed = Some(tests.to_vec());
+        }
+        if is_running { self.keep_names() } else { Ok(()) }
+    }
+
+    /// Stores which of the listed tests are renamed.
+    fn keep_names(&mut self) -> Result<(), StoreError> {
+        let (Some((store, run)), Some(listed)) = (&mut self.store, self.listed.take()) else { return Ok(()) };
+        let known = self.known.take().unwrap_or_default();
+        renames::keep(store, *run, &listed, &known, &renames::TestSources::new(&self.here))
+    }
+
+    /// The tests that ran before this one where it passed with the files of a tree, in a world like
+    /// that of this run. None where no such pass is known.
     pub(crate) fn passed_at(&self, tree: &str, test: &TestId) -> Option<Vec<TestId>> {
-        self.store.as_ref()?.0.passed_at(tree, test).ok()?
+        let (store, run) = self.store.as_ref()?;
+        store.passed_at(tree, test, *run).ok()?
     }
 
     /// What earlier runs showed of these tests.
@@ -219,6 +260,9 @@ impl HistoryRecorder {
 
     pub(crate) fn finish(&mut self, exit: u8) {
         self.store_revision();
+        if let Err(error) = self.keep_names() {
+            self.note(error.to_string());
+        }
         if let Some((store, run)) = &mut self.store
             && let Err(error) = store.finish(*run, now(), exit)
         {
@@ -231,15 +275,30 @@ impl HistoryRecorder {
     }
 }
 
+/// The dependencies of the attempts that end with these events. An attempt that does not pass may
+/// depend on less than one that does, so its dependencies are incomplete.
+fn with_outcomes(depending: &mut Vec<Event>, events: &[Event]) -> Vec<Event> {
+    let mut ended = Vec::new();
+    for event in events {
+        let Event::AttemptEnded(attempt) = event else { continue };
+        let of_attempt = |one: &mut Event| matches!(one, Event::DependenciesRecorded { session, test, .. } if *session == attempt.session && *test == attempt.test);
+        for mut one in depending.extract_if(.., of_attempt) {
+            if let Event::DependenciesRecorded { on, .. } = &mut one
+                && !attempt.outcome.is_pass()
+            {
+                on.unknown.push("it did not pass when its dependencies were recorded".to_owned());
+            }
+            ended.push(one);
+        }
+    }
+    ended
+}
+
 fn listed(events: &[Event]) -> Option<&[Test]> {
     events.iter().find_map(|one| match one {
         Event::TestsListed { tests, .. } => Some(tests.as_slice()),
         _ => None,
     })
-}
-
-fn known_names(store: &Store) -> Result<HashSet<TestId>, StoreError> {
-    Ok(store.tests()?.into_iter().map(|stored| stored.test).collect())
 }
 
 /// The history of a project whose directory cannot be written: in the state directory of the user.

@@ -113,6 +113,7 @@ impl ReportFiles {
             tests: &record.tests,
             deselected: record.deselected,
             attempts: &record.attempts,
+            worlds: &record.worlds,
             findings: &record.findings,
             problems: &record.problems,
             notes: &record.notes,
@@ -122,11 +123,11 @@ impl ReportFiles {
             feedback: &record.answers,
             totals: &record.totals,
             flaky_gates: facts.flaky_gates,
-            can_locate: facts.can_locate,
+            can_order: facts.can_order,
             searched: record.searched.as_ref(),
             known: &record.known,
             measured: record.measured.as_ref(),
-            exit: report::Exit { code: conclusion.exit.code(), meaning: &conclusion.meaning },
+            exit: report::ExitMeaning { code: conclusion.exit.code(), meaning: &conclusion.meaning },
         };
         for (format, out) in &mut self.files {
             let written = format.write(&run, facts.name, out).and_then(|()| out.flush());

@@ -30,7 +30,7 @@ fn observe(
     let repository = compare.repository()?;
     let root = repository.root();
     let here = compare.here.canonicalize().map_err(|error| error.to_string())?;
-    let below = here.strip_prefix(root).map_err(|_| "it is not clear where in the repository this is".to_owned())?;
+    let below = here.strip_prefix(root).map_err(|_| "the path within the repository is unknown".to_owned())?;
     let temporary = std::env::temp_dir();
     let tree = repository.worktree(revision, &temporary).map_err(|error| error.to_string())?;
     let directory = tree.path().join(below);

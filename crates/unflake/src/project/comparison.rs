@@ -6,12 +6,14 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use unflake_git::{GitError, Repository};
-use unflake_model::{Changes, Comparison, TestId};
+use unflake_model::{Base, Changes, Comparison, TestId};
 
 use crate::config::settings::Settings;
 use crate::error::CommandError;
 use crate::history::recorder::HistoryRecorder;
 
+/// Where unflake keeps its history, beside the project.
+const OWN_DIRECTORY: &str = ".unflake";
 const NONE: &str = "this is not a git repository";
 
 /// The revision with which the working tree is compared.
@@ -40,16 +42,14 @@ impl ComparisonBase {
     /// The changes against the base, for a command that needs them.
     pub(crate) fn changes(settings: &Settings, here: &Path) -> Result<(Repository, Changes), CommandError> {
         let Some(this) = Self::new(settings, here)? else {
-            return Err(CommandError::usage("what changed is unknown: this is not a git repository")
+            return Err(CommandError::usage("the changes are unknown: this is not a git repository")
                 .hint("run it inside a git repository that has a commit"));
         };
         let repository = this.repository().map_err(CommandError::usage)?;
         let base = repository.base(this.named.as_deref(), &[]);
         let base = base
             .map_err(|error| CommandError::usage(error.to_string()).hint("`--base REV` says what to compare with"))?;
-        let changes = repository
-            .changes(&base, &unflake_runners::global_inputs())
-            .map_err(|error| CommandError::usage(error.to_string()))?;
+        let changes = changes(&repository, &base).map_err(CommandError::usage)?;
         Ok((repository, changes))
     }
 
@@ -63,10 +63,20 @@ impl ComparisonBase {
         let text = |error: GitError| error.to_string();
         let known_good = if self.named.is_none() { history.commits_passed(tests) } else { Vec::new() };
         let base = repository.base(self.named.as_deref(), &known_good).map_err(text)?;
-        let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(text)?;
+        let changes = changes(&repository, &base)?;
         let tree = repository.tree(&base.revision).map_err(text)?;
         let passed: BTreeMap<TestId, Vec<TestId>> =
             tests.iter().filter_map(|test| Some((test.clone(), history.passed_at(&tree, test)?))).collect();
         Ok(Comparison { changes, passed })
     }
+}
+
+/// The changes of the working tree against a base.
+pub(crate) fn changes(repository: &Repository, base: &Base) -> Result<Changes, String> {
+    let changes = repository.changes(base, &unflake_runners::global_inputs()).map_err(|error| error.to_string())?;
+    let caches = unflake_runners::project_files().flat_map(|files| files.caches).copied();
+    let caches = caches.chain([OWN_DIRECTORY]).map(str::to_owned).collect();
+    let for_directory = unflake_git::matching(&changes.files, unflake_runners::directory_inputs());
+    let for_all = changes.for_all.iter().filter(|path| !for_directory.contains(path)).cloned().collect();
+    Ok(Changes { caches, for_all, for_directory, ..changes })
 }

@@ -1,5 +1,6 @@
 //! Facts about the project under test: its revision, its changes, its sources, its owners, its CI.
 
+pub(crate) mod affected_tests;
 pub(crate) mod base_worktree;
 pub(crate) mod ci;
 pub(crate) mod code_owners;

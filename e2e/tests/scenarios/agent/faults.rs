@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use e2e::Sandbox;
+use e2e::{RunOutput, Sandbox};
 
 const FAULTS: &str = include_str!("faults.py");
 const TESTS: &str = "import os, subprocess, threading\n\
@@ -21,7 +21,7 @@ const TESTS: &str = "import os, subprocess, threading\n\
 /// The commands, each with what it loads of the agent. All run the tests more than once.
 const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 10] = [
+const SAMPLE: [(&str, &str); 12] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
@@ -30,11 +30,14 @@ const SAMPLE: [(&str, &str); 10] = [
     ("nio", "core.plugin.Agent._fork"),
     ("nio", "core.forks.Forker.fork"),
     ("measure --runs 2", "layers.attempt_layers.AttemptLayers.begin"),
+    ("measure --runs 2", "common.project_code.ProjectCode.file"),
+    ("measure --runs 2", "core.fork_preparation.NullFile.write"),
     ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
     ("trace test_b", "trace.attempt_trace.AttemptTrace.begin"),
 ];
 
-fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
+/// Runs the command while this function of the agent raises.
+fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
     let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("test_it.py", TESTS);
     if command.starts_with("affected") {
         sandbox.commit("start");
@@ -44,6 +47,11 @@ fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
     let invocation = sandbox.unflake(&words);
     let invocation = if has_findings { invocation.json() } else { invocation };
     let result = invocation.args(["--", "python", "-m", "pytest"]).env("BREAK", function).finish();
+    (sandbox, result)
+}
+
+fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
+    let (sandbox, result) = run(command, function);
     let findings = result.json.as_ref().map_or(Vec::new(), |_| result.findings());
     let is_right = matches!(result.code, 0 | 3 | 4 | 70) && findings.is_empty();
     let described = format!("{command}, {function}: exit {}, {findings:?}", result.code);
@@ -60,6 +68,20 @@ fn check(faults: &[(&str, String)]) {
 #[test]
 fn an_error_of_the_agent_is_never_the_failure_of_a_test() {
     check(&SAMPLE.map(|(command, function)| (command, function.to_owned())));
+}
+
+#[test]
+fn lost_results_are_an_internal_error_where_no_report_is_written() {
+    for (command, function) in [
+        ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
+        ("trace test_b", "trace.attempt_trace.AttemptTrace.end"),
+    ] {
+        let (_sandbox, result) = run(command, function);
+        let result = result.expect_exit(70);
+        let text = "error: unflake lost results of tests: unflake's agent in the runner failed\n";
+        assert!(result.stderr.contains(text), "{command}: {}", result.stderr);
+        assert!(result.stderr.contains("\nhint: run it again"), "{command}: {}", result.stderr);
+    }
 }
 
 #[test]

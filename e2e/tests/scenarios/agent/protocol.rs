@@ -27,7 +27,7 @@ fn serve(options: &str, tests: Value) -> RunOutput {
 }
 
 fn serve_with(options: &str, script: Value) -> RunOutput {
-    scripted(json!([{ "serve": script }])).run(options, &command())
+    scripted(json!([{ "serve": script }])).run(&format!("--new-processes 8 {options}"), &command())
 }
 
 // -- The ladder -----------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ fn exiting_the_process_in_a_test_is_a_crash_with_an_exit_code() {
     let result = serve("--immediate 0 --at-end 0", json!({ "a": "exit", "b": "passed" })).expect_exit(1);
     assert_eq!(
         result.finding("a")["sentence"],
-        "crashed (the process left with exit code 3) in 2 of 2 attempts, including a fresh environment"
+        "crashed (the process exited with code 3) in 2 of 2 attempts, including a fresh environment"
     );
     assert_eq!(result.list("attempts")[0]["outcome"], json!({ "crashed": { "exit": 3 } }));
 }
@@ -260,7 +260,7 @@ fn a_connection_that_closes_during_a_test_is_a_crash() {
     let result = sandbox.run("--immediate 0 --at-end 0 --fresh 0", &command()).expect_exit(1);
     assert_eq!(
         result.finding("a")["sentence"],
-        "crashed (the process left with exit code 0) in its only attempt; fresh environments are off (--fresh 0)"
+        "crashed (the process exited with code 0) in its only attempt; fresh environments are off (--fresh 0)"
     );
     assert_snapshot!(sandbox.redact(&result.remarks()), @"
     note: not a git repository, so failures are not compared with your change
@@ -314,7 +314,7 @@ fn an_agent_that_skips_a_requested_test_does_not_block_the_run() {
 fn another_protocol_version_is_rejected() {
     let (sandbox, result) = follow(json!([{ "hello": { "protocol": 99 } }, { "hang": true }]));
     assert_snapshot!(sandbox.redact(&result.expect_exit(70).remarks()), @r"
-    protocol: the agent speaks version 99 of the protocol and this unflake version 1
+    protocol: the agent has version 99 of the protocol, this unflake version 1
     exit 70: internal error: unflake lost results of tests
     ");
 }
@@ -345,7 +345,7 @@ fn a_message_that_cannot_be_read_is_an_internal_error() {
     assert_eq!(result.attempts(), ["a passed suite process"]);
     assert_snapshot!(sandbox.redact(&result.remarks()), @r#"
     protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (expected ident at line 1 column 2): not json
-    protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `bye` at line 1 column 16): {"event":"dance"}
+    protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (unknown variant `dance`, expected one of `hello`, `note`, `problem`, `listed`, `ready`, `start`, `done`, `stopped`, `idle`, `forked`, `unforkable`, `remembered`, `changed`, `restored`, `written`, `sites`, `filtering`, `reaped`, `exited`, `bye` at line 1 column 16): {"event":"dance"}
     protocol: a message of the agent in environment 0 cannot be read: not a message of the protocol (EOF while parsing a value at line 2 column 0):
     protocol: a message of the agent in environment 0 cannot be read: a message longer than 4 MiB
     exit 70: internal error: unflake lost results of tests
@@ -357,7 +357,7 @@ fn a_connection_without_a_hello_is_ignored() {
     let (sandbox, result) =
         follow(json!([{ "send_raw": "GET / HTTP/1.1\r\n\r\n" }, { "expect": "end" }, { "exit": 9 }]));
     assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
-    start: the command exited without starting a supported test runner (the process left with exit code 9)
+    start: the command exited without starting a supported test runner (the process exited with code 9)
     It must start pytest, 6 or later.
     Or it must be `cargo test`, `cargo nextest run`, `ctest` or a GoogleTest program itself.
     For other runners, `--results` and `--one-test` tell unflake how to use them.
@@ -371,7 +371,7 @@ fn a_connection_without_a_hello_is_ignored() {
 fn an_agent_that_dies_before_listing_is_reported_with_its_output() {
     let (sandbox, result) = follow(json!([{ "hello": {} }, { "print_error": "out of cheese" }, { "signal": 6 }]));
     assert_snapshot!(sandbox.redact(&result.expect_exit(4).remarks()), @"
-    start: the runner ended before it had listed its tests (killed by SIGABRT)
+    start: the runner exited before it listed its tests (killed by SIGABRT)
     out of cheese
     exit 4: the tests could not run
     ");

@@ -121,7 +121,7 @@ SURVIVED = {
     "child_killed": "p = subprocess.Popen(['sleep', '30']); p.kill()",
     "multiprocessing": "p = multiprocessing.get_context('fork').Process(target=print); p.start(); p.join()",
     "multiprocessing_stays": "multiprocessing.get_context('fork').Process(target=time.sleep, args=(30,), daemon=True).start()",
-    "waits_for_any_child": "subprocess.Popen(['true'])\nos.wait()",
+    "waits_for_any_child": "child = subprocess.Popen(['true'])\nos.wait()",
     "new_process_group": "os.setpgid(0, 0) if os.getpgrp() != os.getpid() else None",
     "reads_stdin": "os.read(0, 1)",
     "duplicates_descriptors": "[os.dup(1) for n in range(20)]",

@@ -71,7 +71,9 @@ fn plain_failures(name: &str) -> (BTreeMap<String, bool>, bool) {
     for (test, outcome) in log.lines().filter_map(|line| line.rsplit_once(' ')) {
         *failures.entry(test.to_owned()).or_default() |= outcome == "failed";
     }
-    (failures, matches!(status.code(), Some(0 | 1)))
+    // A test may break what pytest does at its end: its exit code is not about tests then.
+    let of_tests = i32::from(failures.values().any(|fails| *fails));
+    (failures, status.code() == Some(of_tests))
 }
 
 /// Whether each test fails in the first pass of unflake.
@@ -120,7 +122,7 @@ fn check_all(tests: &[(String, bool)], options: &str) {
 }
 
 #[test]
-fn some_hostile_tests_are_told_truly() {
+fn some_hostile_tests_are_reported_correctly() {
     let sample: Vec<(String, bool)> =
         all_tests().into_iter().filter(|(name, _)| SAMPLE.contains(&name.as_str())).collect();
     assert_eq!(sample.len(), SAMPLE.len());
@@ -129,6 +131,6 @@ fn some_hostile_tests_are_told_truly() {
 
 #[test]
 #[ignore = "takes half an hour"]
-fn all_hostile_tests_are_told_truly() {
+fn all_hostile_tests_are_reported_correctly() {
     check_all(&all_tests(), "--immediate 0 --at-end 0 --fresh 0");
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{expected, turn};
 
 #[derive(Deserialize)]
-struct Truth {
+struct FilterTruth {
     second: Second,
 }
 
@@ -42,7 +42,7 @@ fn expressions(result: &RunOutput, kind: &str) -> BTreeSet<String> {
 #[test]
 fn varying_assertions_are_filtered_and_no_bug_is() {
     let _turn = turn();
-    let Truth { second } = expected("assertion_filter/java/shop");
+    let FilterTruth { second } = expected("assertion_filter/java/shop");
     let sandbox = Sandbox::specimen("assertion_filter/java/shop");
     let learned = call(&sandbox, &["filter", "learn", "--runs", "6"], false).expect_exit(0);
     let filter = fs::read_to_string(sandbox.project().join("unflake-filter.toml")).unwrap();

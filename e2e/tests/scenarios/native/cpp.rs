@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use e2e::{Sandbox, unflake};
+use e2e::{RunOutput, Sandbox, unflake};
 use insta::assert_snapshot;
 use nix::sys::signal::Signal;
 use quick_xml::events::Event;
@@ -126,6 +126,13 @@ fn a_shuffled_googletest_run_has_the_plain_order() {
     assert!(exits.contains(&0) && exits.contains(&1), "{exits:?}");
 }
 
+#[track_caller]
+fn check_refused(result: RunOutput, option: &str) {
+    let result = result.expect_exit(2);
+    assert!(result.stderr.contains(&format!("error: {option} is not supported: ")), "{}", result.stderr);
+    assert!(result.stderr.contains("\nhint: leave it out"), "{}", result.stderr);
+}
+
 #[test]
 fn options_that_change_what_runs_are_refused() {
     for (words, name) in [
@@ -134,11 +141,10 @@ fn options_that_change_what_runs_are_refused() {
         ("ctest --test-dir build --repeat until-pass:3".to_owned(), "--repeat"),
         ("ctest --test-dir build --stop-on-failure".to_owned(), "--stop-on-failure"),
     ] {
-        let result = shop().run("", &words).expect_exit(4);
-        assert!(result.remarks().contains(&format!("{name} is not supported: ")), "{}", result.remarks());
+        check_refused(shop().run("", &words), name);
     }
     let call = shop().run_invocation("", &filtered("Last.*")).env("GTEST_REPEAT", "2").finish();
-    assert!(call.expect_exit(4).remarks().contains("--gtest_repeat=2 is not supported"));
+    check_refused(call, "--gtest_repeat=2");
 }
 
 #[test]
@@ -250,8 +256,8 @@ fn failures_outside_of_tests_fail_the_run() {
     assert_snapshot!(world("set-up"), @"shop_test Last.Passes real: shared-tear-down: Failed | the world is not there");
     assert_snapshot!(world("tear-down"), @"shop_test Last.Passes real: shared-tear-down: Failed | the world is dirty");
     assert_snapshot!(world("dies"), @"shop_test Last.Passes real: shared-tear-down: after its last test: killed by SIGABRT");
-    assert_snapshot!(world("exit-1"), @"shop_test Last.Passes real: shared-tear-down: no test failed, but the program left with exit code 1: a tear-down, or a failure outside of tests");
-    assert_snapshot!(world("exit-3"), @"shop_test Last.Passes real: shared-tear-down: after its last test: the process left with exit code 3");
+    assert_snapshot!(world("exit-1"), @"shop_test Last.Passes real: shared-tear-down: no test failed, but the program exited with code 1: a tear-down, or a failure outside of tests");
+    assert_snapshot!(world("exit-3"), @"shop_test Last.Passes real: shared-tear-down: after its last test: the process exited with code 3");
 }
 
 #[test]
@@ -410,7 +416,7 @@ fn a_ctest_run_in_the_terminal() {
     REAL     fails
              failed 5 of 5 attempts, including 2 new processes with other seeds
                Failed
-               │ left with exit code 3: two, please
+               │ exited with code 3: two, please
                captured stdout:
                │ two, please
              reproduce  ctest --test-dir build --output-on-failure -R '^fails$'
@@ -429,7 +435,7 @@ fn a_ctest_run_in_the_terminal() {
     FLAKY    fails_the_first_time
              random: 1 of 2 attempts failed, passed in an immediate retry in a new process
              reproduce  ctest --test-dir build --output-on-failure -R '^fails_the_first_time$'  (fails sometimes)
-             next       unflake factors fails_the_first_time  (find the condition)
+             next       unflake why fails_the_first_time  (find the root cause)
 
     exit 1: 2 real failures
     ");

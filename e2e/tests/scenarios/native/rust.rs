@@ -300,7 +300,7 @@ fn a_program_with_a_custom_harness_is_one_test() {
     note: shop::own has a test harness of its own: it is run as one test
     exit 1: 1 real failure
     ");
-    assert_eq!(result.list("attempts")[0]["failure"]["message"], "left with exit code 2: own: 1 of 3 wrong");
+    assert_eq!(result.list("attempts")[0]["failure"]["message"], "exited with code 2: own: 1 of 3 wrong");
     repeat(&result, || {
         let mut shell = plain(&sandbox, "sh", false);
         shell.env("OWN_FAILS", "1");
@@ -343,22 +343,44 @@ fn compiler_errors_are_shown() {
 }
 
 #[test]
-fn arguments_that_run_nothing_are_rejected() {
+fn arguments_that_change_what_runs_are_refused() {
     let sandbox = Sandbox::new();
-    let remarks = |words: &str| in_workspace(&sandbox, "", words).finish().expect_exit(4).remarks();
-    assert_snapshot!(remarks("cargo test --no-run"), @"
-    usage: --no-run of cargo runs no tests
-    exit 4: the tests could not run
+    let error = |words: &str| {
+        let result = in_workspace(&sandbox, "", words).finish().expect_exit(2);
+        let lines = result.stderr.lines().skip_while(|line| !line.starts_with("error: "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(error("cargo test --no-run"), @"
+    error: --no-run of cargo runs no tests
+    hint: leave it out
     ");
-    assert_snapshot!(remarks("cargo test --doc"), @"
-    usage: unflake does not run doctests; `cargo test --doc` does
-    exit 4: the tests could not run
+    assert_snapshot!(error("cargo test --doc"), @"
+    error: unflake does not run doctests
+    hint: `cargo test --doc` runs them
     ");
-    assert_snapshot!(remarks("cargo test -- --list"), @"
-    usage: --list of the test binary is not for unflake: it lists and orders tests itself
-    exit 4: the tests could not run
+    assert_snapshot!(error("cargo test -- --list"), @"
+    error: --list of the test binary is not supported: unflake lists and orders tests itself
+    hint: leave it out
     ");
-    assert!(remarks("cargo test --no-such-option").contains("unexpected argument '--no-such-option'"));
+    assert_snapshot!(error("cargo nextest list"), @"
+    error: this command of nextest runs no tests
+    hint: use `cargo nextest run`
+    ");
+    assert_snapshot!(error("cargo nextest run --max-fail 1"), @"
+    error: --max-fail is not supported: unflake runs every test and reruns failures
+    hint: leave it out
+    ");
+    assert_snapshot!(error("cargo nextest run --retries=2"), @"
+    error: --retries is not supported: unflake runs every test and reruns failures
+    hint: leave it out; `unflake run --immediate` says how often a failed test runs again at once
+    ");
+}
+
+#[test]
+fn an_unknown_argument_of_cargo_is_reported() {
+    let sandbox = Sandbox::new();
+    let result = in_workspace(&sandbox, "", "cargo test --no-such-option").finish().expect_exit(4);
+    assert!(result.remarks().contains("unexpected argument '--no-such-option'"), "{}", result.remarks());
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
     // Real failures accept no feedback.
     let refused =
         sandbox.unflake(["report", "feedback", &id("test_it.py::test_real"), "not-useful"]).finish().expect_exit(2);
-    assert!(refused.stderr.contains("nothing was found that is called"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no finding and no test with a finding matches"), "{}", refused.stderr);
 
     let second = run("").expect_exit(1);
     assert_eq!(second.findings(), first.findings());
@@ -96,7 +96,7 @@ fn feedback_hides_no_failure_and_changes_no_exit_code() {
 fn feedback_on_an_unknown_finding_is_rejected() {
     let sandbox = shop();
     let unknown = sandbox.unflake(["report", "feedback", "deadbeef", "not-useful"]).finish().expect_exit(2);
-    assert!(unknown.stderr.contains("nothing was found that is called `deadbeef`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("matches `deadbeef`"), "{}", unknown.stderr);
     pytest(&sandbox, "locate", &["test_retry", "--runs", "20"]).expect_exit(1);
     let undecided = sandbox.unflake(["report", "feedback", "test_retry"]).finish().expect_exit(2);
     assert!(undecided.stderr.contains("not-useful"), "{}", undecided.stderr);

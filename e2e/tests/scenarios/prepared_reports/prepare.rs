@@ -131,5 +131,5 @@ fn reasons_for_missing_reports_are_given() {
 
     let elsewhere = Sandbox::with_tests("def test_it(): pass\n");
     let refused = elsewhere.unflake(["locate", "--all", "--", "python", "-m", "pytest"]).finish().expect_exit(2);
-    assert!(refused.stderr.contains("only git can tell"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("prepared reports need git"), "{}", refused.stderr);
 }

@@ -31,6 +31,42 @@ fn one_line_names_the_factors_unless_quiet() {
 }
 
 #[test]
+fn the_world_of_a_recorded_attempt_is_taken_from_the_history() {
+    let sandbox = Sandbox::with_tests("import time\ndef test_year():\n    assert time.localtime().tm_year < 2031\n");
+    let factors = sandbox.unflake(["factors", "--factor", "date", "test_year"]).json();
+    let result = factors.args(["--", "python", "-m", "pytest"]).finish();
+    let worlds = result.list("worlds").to_vec();
+    let has_date = |world: &&serde_json::Value| world["options"].to_string().contains("--date=");
+    let world = worlds.iter().find(has_date).expect("one world has another date");
+    let id = world["id"].as_str().unwrap();
+    assert!(result.list("attempts").iter().any(|attempt| attempt["world"] == id));
+
+    let show = |options: &[&str]| {
+        let date = sandbox.unflake(["under"]).args(options.iter().copied()).args(["--", "date", "+%F"]).finish();
+        let date = date.expect_exit(0);
+        (date.stdout, date.stderr)
+    };
+    let options: Vec<&str> =
+        world["options"].as_array().unwrap().iter().map(|option| option.as_str().unwrap()).collect();
+    let (by_id, by_options) = (show(&["--world", id]), show(&options));
+    assert_eq!(by_id, by_options);
+    assert!(by_id.1.contains("running under date "), "{}", by_id.1);
+
+    let unknown = sandbox.unflake(["under", "--world", "0123456789", "--", "true"]).finish().expect_exit(2);
+    assert!(unknown.stderr.contains("error: the history has no world 0123456789"), "{}", unknown.stderr);
+}
+
+#[test]
+fn what_a_private_command_writes_is_gone() {
+    let sandbox = Sandbox::new().file("kept", "old");
+    let script = "echo new > kept; rm -rf ~/made; mkdir ~/made; cat kept; cat /proc/net/dev | wc -l";
+    let result = sandbox.unflake(["under", "--private", "--", "sh", "-c", script]).finish().expect_exit(0);
+    assert_eq!(result.stdout, "new\n3\n");
+    assert_eq!(result.stderr, "unflake: running under no factors, private: all\n");
+    assert_eq!(std::fs::read_to_string(sandbox.project().join("kept")).unwrap(), "old");
+}
+
+#[test]
 fn unsupported_settings_are_rejected() {
     let sandbox = Sandbox::new();
     let refused = |words: &[&str]| {
@@ -66,11 +102,11 @@ fn the_last_setting_of_a_factor_wins() {
 fn input_and_output_are_passed_through() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(unflake());
-    command.args(["under", "-q", "--date", "+1d", "--load", "1", "--", "sh", "-c", "cat; echo said >&2"]);
+    command.args(["under", "-q", "--date", "+1d", "--load", "1", "--", "sh", "-c", "cat; echo printed >&2"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"a\0b\xff\n").unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"a\0b\xff\n"[..], &b"said\n"[..]));
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"a\0b\xff\n"[..], &b"printed\n"[..]));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn doctor_tries_every_factor() {
     let result =
         sandbox.unflake(["doctor", "--factors"]).env("PATH", sandbox.project().join("bin")).finish().expect_exit(0);
     let rows: Vec<&str> = result.stdout.lines().take_while(|line| !line.is_empty()).collect();
-    assert_eq!(rows.len(), 20, "{}", result.stdout);
+    assert_eq!(rows.len(), 21, "{}", result.stdout);
     let columns: Vec<&str> = rows[0].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert!(columns.len() == 3 && columns[1].starts_with("CPython 3.") && columns[2] == "Rust", "{columns:?}");
     for (row, expected) in rows[1..].iter().zip([
@@ -135,6 +135,7 @@ fn doctor_tries_every_factor() {
         "time-zone yes yes",
         "locale yes n/a",
         "random-seed yes yes",
+        "address-seed yes yes",
         "cores yes yes",
         "load yes yes",
         "memory yes yes",

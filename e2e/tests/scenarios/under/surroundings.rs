@@ -46,6 +46,78 @@ fn a_random_seed_fixes_every_source_of_randomness() {
     assert_eq!(java(), java());
 }
 
+/// Draws in every way that C++ has, and prints where memory is.
+const DRAWS: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <unistd.h>
+int main() {
+    std::random_device device, processor("rdrand");
+    printf("%u %u ", device(), processor());
+    srand(time(nullptr)); printf("%d ", rand());
+    srandom(time(nullptr) ^ getpid()); printf("%ld ", random());
+    srand48(getpid()); printf("%ld\n", lrand48());
+    srand(42); printf("%d\n", rand());
+    int on_stack;
+    printf("%p %p %p\n", (void *)&on_stack, malloc(10), malloc(1 << 22));
+}
+"#;
+
+fn drawing_program() -> Sandbox {
+    let sandbox = Sandbox::new().file("draws.cpp", DRAWS);
+    assert!(sandbox.command("g++").args(["-o", "draws", "draws.cpp"]).status().unwrap().success());
+    sandbox
+}
+
+fn draws(sandbox: &Sandbox, factors: &str) -> Vec<String> {
+    let call = sandbox.unflake(["under"]).args(factors.split(' ')).args(["--", "./draws"]);
+    call.finish().expect_exit(0).stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_random_seed_fixes_what_cpp_draws_and_keeps_seeds_of_the_program() {
+    let sandbox = drawing_program();
+    let drawn = |seed: u32| draws(&sandbox, &format!("--random-seed {seed}"));
+    let (first, other) = (drawn(1), drawn(2));
+    assert_eq!(drawn(1)[..2], first[..2]);
+    let pairs: Vec<(&str, &str)> = first[0].split(' ').zip(other[0].split(' ')).collect();
+    assert_eq!(pairs.len(), 5);
+    assert!(pairs.iter().all(|(one, two)| one != two), "{pairs:?}");
+    assert_eq!(first[1], other[1], "a seed of the program itself stays");
+}
+
+#[test]
+fn an_address_seed_fixes_where_memory_is() {
+    let sandbox = drawing_program();
+    let places = |seed: u32| {
+        let lines = draws(&sandbox, &format!("--address-seed {seed}"));
+        lines[2].split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all: Vec<Vec<String>> = (0..4).map(places).collect();
+    for (seed, places_before) in all.iter().enumerate() {
+        assert_eq!(places(seed as u32), *places_before);
+    }
+    for part in 0..3 {
+        let different: std::collections::BTreeSet<&String> = all.iter().map(|one| &one[part]).collect();
+        assert!(different.len() > 2, "{all:?}");
+    }
+    let objects = |seed: u32| stdout_under(&format!("--hash-seed 0 --address-seed {seed}"), "print(id(object()))");
+    assert_eq!(objects(1), objects(1));
+    assert_ne!(objects(1), objects(2));
+}
+
+#[test]
+fn one_seed_sets_all_seeds_and_single_ones_override_it() {
+    let script = "import random; print(random.random(), list({'a', 'b', 'c', 'd'}), id(object()))";
+    let seeded = |options: &str| stdout_under(options, script);
+    let first = seeded("--seed 4");
+    assert_eq!(seeded("--random-seed 4 --hash-seed 4 --address-seed 4"), first);
+    assert_ne!(seeded("--seed 5"), first);
+    assert_eq!(seeded("--hash-seed 4 --seed 7 --random-seed 4 --address-seed 4"), first);
+}
+
 /// Connects to itself and to an address that does not exist.
 const CONNECT: &str = "
 import socket, threading, time

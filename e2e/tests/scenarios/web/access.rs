@@ -69,13 +69,13 @@ fn with_the_token_failures_can_be_quarantined() {
     wrong(&ADD.replace("owner=%40ada", "owner=+"), "a quarantine needs its owner");
 
     assert_eq!(served.post("/quarantine/add", &headers, ADD).status, 303);
-    let listed = sandbox.unflake(["quarantine", "list"]).start().finish_beside_others().expect_exit(0).stdout;
+    let listed = sandbox.unflake(["quarantine", "list"]).start().finish_in_parallel().expect_exit(0).stdout;
     assert!(listed.contains("EXCUSED  test_it.py::test_a") && listed.contains("slow <server>"), "{listed}");
     let entries = served.json("/quarantine.json");
     assert_eq!(entries["entries"][0]["reason"], "slow <server>");
     let page = with_cookie("/quarantine");
     assert!(page.body.contains("slow &lt;server&gt;") && page.body.contains("Remove"));
-    sandbox.run_invocation("", "python -m pytest").start().finish_beside_others().expect_exit(0);
+    sandbox.run_invocation("", "python -m pytest").start().finish_in_parallel().expect_exit(0);
 
     let remove = "test=test_it.py%3A%3Atest_a";
     assert_eq!(served.post("/quarantine/remove", &headers, remove).status, 303);

@@ -27,7 +27,7 @@ fn import(sandbox: &Sandbox, days: std::ops::Range<u32>) {
     }
     let import = |path: &Path, more: &[&str]| {
         let call = sandbox.unflake(["history", "import", "--quiet", "--branch", "main"]).args(more).arg(path);
-        call.start().finish_beside_others().expect_exit(0);
+        call.start().finish_in_parallel().expect_exit(0);
     };
     import(&place, &[]);
     import(&sandbox.root().join("last.xml"), &["--revision", &format!("{last:040x}")]);
@@ -123,7 +123,7 @@ def test_slow():
     assert!(page.body.contains("http-equiv=\"refresh\""), "it loads itself again");
     assert!(!served.get(&format!("/run/{id}?still=1")).body.contains("http-equiv=\"refresh\""));
     fs::write(sandbox.project().join("end"), "").unwrap();
-    running.finish_beside_others().expect_exit(0);
+    running.finish_in_parallel().expect_exit(0);
     let page = served.get(&format!("/run/{id}"));
     assert!(page.text().contains("2 attempts: nothing failed; exit 0."), "{}", page.text());
     assert!(!page.body.contains("http-equiv=\"refresh\""));

@@ -33,8 +33,11 @@ import unflake.jvm.trace.LineTracer;
  */
 public final class Main {
     private static final String[] ADAPTERS = {
-        "unflake.jvm.platform.JUnitPlatform", "unflake.jvm.junit4.JUnit4", "unflake.jvm.junit3.JUnit3"
+        "unflake.jvm.platform.JUnitPlatform", "unflake.jvm.testng.TestNg", "unflake.jvm.junit4.JUnit4", "unflake.jvm.junit3.JUnit3"
     };
+
+    /** The end of the name of an order whose tests run as the project configures it. */
+    private static final String AS_CONFIGURED = "-suite";
 
     private Main() {
     }
@@ -71,6 +74,7 @@ public final class Main {
         if (order == null) {
             return;
         }
+        module.runsAsConfigured = order.endsWith(AS_CONFIGURED);
         List<RequestedTest> tests = new ArrayList<>();
         for (String key : lines(order)) {
             tests.add(new RequestedTest(tests.size(), key));
@@ -119,7 +123,7 @@ public final class Main {
         for (String note : module.notes) {
             output.send(new JsonObject().put("note", note));
         }
-        output.send(new JsonObject().put("listed", true).put("used", module.hasRunProjectCode));
+        output.send(new JsonObject().put("listed", true).put("used", module.hasRunProjectCode).put("own_order", module.hasOwnOrder));
     }
 
     /** Gives each framework the longest possible run of consecutive tests. */
@@ -150,6 +154,6 @@ public final class Main {
                 return framework;
             }
         }
-        throw new IllegalArgumentException("nobody here runs " + key);
+        throw new IllegalArgumentException("no test framework runs " + key);
     }
 }

@@ -3,6 +3,7 @@ package unflake.jvm;
 import java.lang.instrument.Instrumentation;
 import unflake.jvm.layers.LayerRecorder;
 import unflake.jvm.protocol.AgentError;
+import unflake.jvm.seeds.RandomSeeds;
 import unflake.jvm.state.StateProbe;
 import unflake.jvm.trace.LineTracer;
 
@@ -35,11 +36,14 @@ public final class Premain {
             case "state":
                 StateProbe.install(path, jvm);
                 break;
+            case "seeds":
+                RandomSeeds.install(jvm);
+                break;
             case "layers":
                 LayerRecorder.install(path, jvm);
                 break;
             default:
-                throw new IllegalArgumentException("nobody here does " + name);
+                throw new IllegalArgumentException("unknown agent option: " + name);
         }
     }
 }

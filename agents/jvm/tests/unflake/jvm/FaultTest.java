@@ -87,7 +87,7 @@ public final class FaultTest {
         write("roots", folder + "\n");
         write("layers", "assertion,interface\n" + folder + "\n" + folder + "\n" + folder + "\n");
         write("layers.sites", "");
-        write("state", "after 1\nroot " + folder + "\ntell " + folder.resolve("differences"));
+        write("state", "after 1\nroot " + folder + "\nreport " + folder.resolve("differences"));
         order = write("order", "");
         String listed = run(null, "values");
         List<String> keys = new ArrayList<>();

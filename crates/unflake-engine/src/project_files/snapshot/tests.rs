@@ -1,3 +1,5 @@
+//! Tests of `snapshot`.
+
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,3 +1,5 @@
+//! Tests of `archive`.
+
 use std::io::Write;
 
 use unflake_model::{Isolation, Outcome, Purpose, SessionId, Timestamp};
@@ -11,6 +13,7 @@ fn attempt(test: &str, outcome: Outcome, stdout: &str) -> Attempt {
         purpose: Purpose::Look,
         environment: EnvironmentId(1),
         origin: Isolation::Fork,
+        world: None,
         position: 0,
         run: 0,
         outcome,
@@ -141,7 +144,7 @@ fn unreadable_files_are_gaps() {
     let archive = archive(&[], &["[\"lines\", 0, [[1, 2]]]\nhello\n"]);
     assert_eq!(archive.output(0, Layer::Code), None);
     let gap = &archive.gaps()[0];
-    assert_eq!((&*gap.why, gap.attempts), ("the report of the agent cannot be used: line 4 is no JSON array", 1));
+    assert_eq!((&*gap.why, gap.attempts), ("the agent's report is invalid: line 4 is not a JSON array", 1));
     assert_eq!(archive.gaps().len(), 4);
 }
 

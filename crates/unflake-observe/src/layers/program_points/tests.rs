@@ -1,3 +1,5 @@
+//! Tests of `program_points`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -35,7 +35,7 @@ pub use matrix::{Matrix, MatrixCell, MatrixRow};
 pub use quarantine::{QuarantineEntry, QuarantinePage};
 pub use run::{RunFailure, RunPage};
 pub use runs::{RunHead, RunList, RunRow};
-pub use test::{FailureGroup, FindingEntry, LocateResult, PastAttempt, TestPage};
+pub use test::{FailureGroup, FindingEntry, LocateRecord, PastAttempt, TestPage};
 pub use tests::TestList;
 
 /// One page of the history.

@@ -160,7 +160,7 @@ fn views(text: &str) -> Vec<View> {
                 ..concern(text, ScoreState::Bursty)
             },
             line: Some(3),
-            looked_into: Some(LocateResult { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
+            looked_into: Some(LocateRecord { when: NOW, commit: Some(text.to_owned()), meaning: text.to_owned() }),
             findings: vec![FindingEntry {
                 id: "1234".to_owned(),
                 technique: "order",

@@ -20,7 +20,7 @@ pub struct TestPage {
     pub concern: TestEntry,
     pub line: Option<u32>,
     /// Result of the last `locate`, where it was stored.
-    pub looked_into: Option<LocateResult>,
+    pub looked_into: Option<LocateRecord>,
     /// Findings about it, newest first.
     pub findings: Vec<FindingEntry>,
     /// Its failures, most frequent first.
@@ -31,7 +31,7 @@ pub struct TestPage {
 
 /// A stored search for the line where a test starts to fail.
 #[derive(Clone, Debug, Serialize)]
-pub struct LocateResult {
+pub struct LocateRecord {
     pub when: Timestamp,
     pub commit: Option<String>,
     /// The result as a sentence: `passed in all 200 runs: nothing to compare`.

@@ -35,14 +35,14 @@ struct StartAddress {
 static mut ADDRESS: StartAddress = StartAddress { family: AF_UNIX as u16, path: [0; 108] };
 static mut DIRECTORY: [u8; LONGEST_PATH] = [0; LONGEST_PATH];
 
-type Texts = *mut *const u8;
+type StringPointers = *mut *const u8;
 
 // The stack of a new process has the number of its words, the words and the variables.
 global_asm!(".globl _start", "_start:", "mov rdi, rsp", "and rsp, -16", "call {main}", "ud2", main = sym main);
 
 unsafe extern "C" fn main(stack: *mut usize) -> ! {
     let count = *stack;
-    let words = stack.add(1) as Texts;
+    let words = stack.add(1) as StringPointers;
     let variables = words.add(count + 1);
     if count < 2 || !hand_over(count - 1, words.add(1), variables) {
         exit(1);
@@ -61,7 +61,7 @@ unsafe extern "C" fn main(stack: *mut usize) -> ! {
 }
 
 /// Returns whether the whole message was sent.
-unsafe fn hand_over(count: usize, words: Texts, variables: Texts) -> bool {
+unsafe fn hand_over(count: usize, words: StringPointers, variables: StringPointers) -> bool {
     let place = *variables.add(place(variables));
     if place.is_null() {
         return false;
@@ -107,7 +107,7 @@ unsafe fn write(socket: usize, mut from: *const u8, mut left: usize) -> bool {
 }
 
 /// The index of the driver's variable; without it, the end of the list.
-unsafe fn place(variables: Texts) -> usize {
+unsafe fn place(variables: StringPointers) -> usize {
     let mut at = 0;
     while !(*variables.add(at)).is_null() && !begins(*variables.add(at), PLACE) {
         at += 1;

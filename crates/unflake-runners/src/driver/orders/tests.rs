@@ -71,7 +71,7 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         let AgentMessage::Done(result) = next() else { panic!("no result") };
         assert_eq!((result.n, result.outcome), (0, Outcome::Failed));
         let failure = result.failure.unwrap();
-        assert_eq!((failure.message.as_str(), result.stdout.as_str()), ("left with exit code 3: of it", "half\n"));
+        assert_eq!((failure.message.as_str(), result.stdout.as_str()), ("exited with code 3: of it", "half\n"));
         assert!(matches!(next(), AgentMessage::Idle));
         stream.write_all(&to_line(&Order::End { failed: Some(1) })).unwrap();
         assert!(matches!(next(), AgentMessage::Bye));

@@ -1,3 +1,5 @@
+//! Tests of `outcome`.
+
 use super::*;
 
 use crate::driver::test_result::TestResult;
@@ -47,15 +49,15 @@ fn its_own_entry_decides() {
 fn what_did_not_run_has_not_passed() {
     assert_eq!(
         alone("other", MIXED, ExitKind::Exit(0)),
-        "Error it was not run: the report has 5 other tests, and the command left with exit code 0"
+        "Error it did not run: the report has 5 other tests, and the command exited with code 0"
     );
     assert_eq!(
         alone("left", MIXED, ExitKind::Exit(0)),
-        "Error it was not run: the report has it as skipped, without a reason, and the command left with exit code 0"
+        "Error it did not run: the report has it as skipped, without a reason, and the command exited with code 0"
     );
     assert_eq!(
         alone("good", "<testsuites/>", ExitKind::Exit(5)),
-        "Error it was not run: the report has no test at all, and the command left with exit code 5"
+        "Error it did not run: the report has no test at all, and the command exited with code 5"
     );
 }
 
@@ -63,7 +65,7 @@ fn what_did_not_run_has_not_passed() {
 fn an_exit_code_that_no_test_explains_is_not_a_pass() {
     assert_eq!(
         alone("good", GOOD, ExitKind::Exit(3)),
-        "Error it passed by its report and no other test failed, but the command left with exit code 3"
+        "Error the report has no failed test, but the command exited with code 3"
     );
 }
 
@@ -72,7 +74,7 @@ fn whole(xml: &str, exit: ExitKind) -> Vec<String> {
 }
 
 #[test]
-fn the_whole_command_tells_all_its_tests() {
+fn the_whole_command_lists_all_its_tests() {
     let expected = ["Passed", "Skipped skipped", "Skipped no disk", "Failed 1 is not 2", "Passed"];
     assert_eq!(whole(MIXED, ExitKind::Exit(1)), expected);
     assert_eq!(whole(GOOD, ExitKind::Exit(0)), ["Passed"]);
@@ -82,7 +84,7 @@ fn the_whole_command_tells_all_its_tests() {
 fn what_goes_wrong_outside_of_all_tests_is_not_lost() {
     assert_eq!(
         whole(GOOD, ExitKind::Exit(2)),
-        ["Error no test failed by the report, but the command left with exit code 2"]
+        ["Error the report has no failed test, but the command exited with code 2"]
     );
     assert_eq!(
         whole(MIXED, ExitKind::Signal(11))[4],
@@ -104,12 +106,12 @@ fn trouble_outside_of_the_tests_of_a_suite_can_pass_too() {
     assert_eq!(judge("<testsuite name='s'><testcase name='a'/></testsuite>", ExitKind::Exit(0)), "Passed");
     assert!(
         judge("<testsuite name='t'><testcase name='a'/></testsuite>", ExitKind::Exit(0))
-            .starts_with("Error it was not run")
+            .starts_with("Error it did not run")
     );
 }
 
 #[test]
-fn tests_of_one_name_are_told_apart_where_they_can() {
+fn tests_with_the_same_name_are_distinguished_if_possible() {
     let two = "<testsuite><testcase name='a'/><testcase name='a'><failure message='x'/></testcase></testsuite>";
     let known = known(report(two), Path::new("/nowhere"));
     assert_eq!((known[0].nth, known[1].nth), (0, 1));
@@ -129,14 +131,14 @@ fn names_and_files_are_made_of_what_the_report_has() {
         ),
         place.path(),
     );
-    let told: Vec<(String, Option<&str>)> = known.iter().map(|one| (one.id(), one.file.as_deref())).collect();
+    let listed: Vec<(String, Option<&str>)> = known.iter().map(|one| (one.id(), one.file.as_deref())).collect();
     let file = Some("shop.test.js");
     let expected = [("shop.test.js a", file), ("com.Shop b", Some("S.java")), ("shop.test.js", file)];
-    assert_eq!(told, expected.map(|(id, file)| (id.to_owned(), file)));
+    assert_eq!(listed, expected.map(|(id, file)| (id.to_owned(), file)));
 }
 
 #[test]
-fn a_failure_without_a_message_is_told_by_its_text() {
+fn a_failure_without_a_message_shows_its_text() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("shop_test.go"), "").unwrap();
     let trouble = JunitError {
@@ -150,7 +152,7 @@ fn a_failure_without_a_message_is_told_by_its_text() {
     assert_eq!((failure.file.as_deref(), failure.line), (Some("shop_test.go"), Some(12)));
     assert_eq!(
         failure_of(&JunitError::default(), place.path()).message,
-        "the test failed and the report does not say why"
+        "the test failed, and the report has no message"
     );
     let trouble = JunitError { message: "failed on setup with \"OSError\"".to_owned(), ..JunitError::default() };
     assert_eq!(failure_of(&trouble, place.path()).phase, Phase::SetUp);
@@ -165,11 +167,11 @@ fn a_report_from_before_is_not_taken_for_a_result() {
     let Err(why) = read_written(&before) else { panic!("it is old") };
     assert_eq!(
         no_report(&why, &before, "report.xml", &end(ExitKind::Exit(1))),
-        "no report was written to `report.xml`; what is there is older than this run. The command left with exit code 1 \
+        "no report was written to `report.xml`; the existing one is older than this run. The command exited with code 1 \
          and printed:\nprinted"
     );
     std::thread::sleep(std::time::Duration::from_millis(20));
     std::fs::write(&path, &GOOD[..20]).unwrap();
     let Err(NoReport::Bad(why)) = read_written(&before) else { panic!("it is broken") };
-    assert!(why.ends_with("report.xml` cannot be read: it ends in the middle"), "{why}");
+    assert!(why.ends_with("report.xml` cannot be read: it is truncated"), "{why}");
 }

@@ -1,9 +1,11 @@
+//! Tests of `report`.
+
 use proptest::prelude::*;
 
 use super::*;
 
 /// Each test as one line: where it is, what it is called, how it ended.
-fn told(xml: &str) -> Vec<String> {
+fn results(xml: &str) -> Vec<String> {
     let report = read(xml.as_bytes()).unwrap();
     let tell = |test: &Reported| {
         let result = match &test.result {
@@ -56,7 +58,7 @@ AssertionError: expected 2 to be 3 // Object.is equality
     </testsuite>
 </testsuites>"#;
     assert_eq!(
-        told(xml),
+        results(xml),
         [
             "shop.test.js | shop.test.js | shop > is sound | passed",
             "shop.test.js | shop.test.js | shop > has a price | failed: AssertionError: expected 2 to be 3 // Object.is equality",
@@ -88,7 +90,7 @@ fn gotestsum() {
 	</testsuite>
 </testsuites>"#;
     assert_eq!(
-        told(xml),
+        results(xml),
         [
             "example.com/shop | example.com/shop | TestPrice | failed: : Failed",
             "example.com/shop | example.com/shop | TestSkipped | skipped: === RUN   TestSkipped\n    shop_test.go:23: not here",
@@ -110,7 +112,7 @@ fn go_junit_report() {
 		</testcase>
 	</testsuite>
 </testsuites>"#;
-    assert_eq!(told(xml)[1], "example.com/shop | example.com/shop | TestSkipped | skipped: Skipped");
+    assert_eq!(results(xml)[1], "example.com/shop | example.com/shop | TestSkipped | skipped: Skipped");
     assert_eq!(trouble(&only(xml)).text, "    shop_test.go:12: price: got 2, want 3");
 }
 
@@ -139,7 +141,7 @@ not ok 2 - price
   </testsuite>
 </testsuites>"#;
     assert_eq!(
-        told(xml),
+        results(xml),
         [
             "shop_t |  | 1 - sound | passed",
             "shop_t |  | 2 - price | failed: TestFailed: not ok 2 - price",
@@ -165,7 +167,10 @@ fn rspec() {
 <testcase classname="spec.shop_spec" name="shop is skipped" file="./spec/shop_spec.rb" time="0.000005"><skipped/></testcase>
 </testsuite>"#;
     let message = r#"undefined method `expect' for #<RSpec::ExampleGroups::Shop "has a price">"#;
-    assert_eq!(told(xml)[1], format!("rspec | spec.shop_spec | shop has a price | failed: NoMethodError: {message}"));
+    assert_eq!(
+        results(xml)[1],
+        format!("rspec | spec.shop_spec | shop has a price | failed: NoMethodError: {message}")
+    );
     let tests = read(xml.as_bytes()).unwrap().tests;
     assert_eq!(tests[0].file.as_deref(), Some("./spec/shop_spec.rb"));
     assert!(trouble(&tests[1]).text.ends_with("in `block (2 levels) in <top (required)>'"));
@@ -179,7 +184,7 @@ fn pytest() {
 
 test_shop.py:5: OSError</error></testcase><testcase classname="test_shop" name="test_skipped" time="0.000"><skipped type="pytest.skip" message="not here">/home/ann/test_shop.py:12: not here</skipped></testcase></testsuite></testsuites>"#;
     assert_eq!(
-        told(xml),
+        results(xml),
         [
             "pytest | test_shop | test_sound | passed",
             "pytest | test_shop | test_setup | failed: : failed on setup with \"OSError: no disk\"",
@@ -189,7 +194,7 @@ test_shop.py:5: OSError</error></testcase><testcase classname="test_shop" name="
     assert!(read(xml.as_bytes()).unwrap().tests[1].result != JunitEvent::Passed);
 }
 
-/// With `rerunFailingTestsCount`: what the runner itself did again is told, and is no result.
+/// With `rerunFailingTestsCount`: what the runner itself did again is reported, and is no result.
 #[test]
 fn surefire() {
     let xml = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -218,7 +223,7 @@ fn surefire() {
   </testcase>
 </testsuite>"#;
     assert_eq!(
-        told(xml),
+        results(xml),
         [
             "shop.ShopTest | shop.ShopTest | broken | failed: java.lang.IllegalStateException: no disk",
             "shop.ShopTest | shop.ShopTest | flaky | passed",
@@ -236,13 +241,13 @@ fn suites_within_suites_and_states_in_attributes() {
     let xml = r#"<testsuites><testsuite name="outer" file="a.cc"><testsuite name="inner">
         <testcase name="a" line="7"/></testsuite><testcase name="b" status="notrun"/>
         <testcase name="c" result="suppressed" time="1,234.5"/></testsuite></testsuites>"#;
-    assert_eq!(told(xml), ["inner |  | a | passed", "outer |  | b | skipped: ", "outer |  | c | skipped: "]);
+    assert_eq!(results(xml), ["inner |  | a | passed", "outer |  | b | skipped: ", "outer |  | c | skipped: "]);
     let tests = read(xml.as_bytes()).unwrap().tests;
     assert_eq!((tests[0].line, tests[1].file.as_deref(), tests[2].seconds), (Some(7), Some("a.cc"), 1234.5));
 }
 
 #[test]
-fn several_troubles_are_told_as_one() {
+fn several_errors_become_one() {
     let xml = r#"<testsuite><testcase name="a"><failure message="first">x</failure><skipped/><error message="then">y</error>
         </testcase></testsuite>"#;
     let test = only(xml);
@@ -250,12 +255,12 @@ fn several_troubles_are_told_as_one() {
 }
 
 #[test]
-fn what_is_no_report_is_told() {
+fn a_file_that_is_no_report_is_an_error() {
     let complaint = |text: &str| read(text.as_bytes()).unwrap_err();
     assert_eq!(complaint(""), "it has neither `testsuites` nor `testsuite`");
     assert_eq!(complaint("<html></html>"), "it has neither `testsuites` nor `testsuite`");
-    assert_eq!(complaint("<testsuites><testsuite name='a'><testcase name='b'>"), "it ends in the middle");
-    assert!(complaint("<testsuite></testcase>").starts_with("it is no XML: "));
+    assert_eq!(complaint("<testsuites><testsuite name='a'><testcase name='b'>"), "it is truncated");
+    assert!(complaint("<testsuite></testcase>").starts_with("it is not XML: "));
     assert!(complaint(&"<testsuite>".repeat(100)).starts_with("it has more than 64 elements"));
 }
 

@@ -1,3 +1,5 @@
+//! Tests of `apply`.
+
 use unflake_model::{AssertionKey, AssertionSample, Detail, EnvironmentId, Event, ValueGroup};
 
 use super::*;
@@ -35,7 +37,7 @@ fn run(entries: Vec<FilterEntry>, known: &[Flakiness], rule: FilterRule, script:
     let mut ladder = Ladder::new(rungs, NeverExcuse::new::<String>(&[]).unwrap());
     let mut filter = AssertionFilter::new(entries, known, rule);
     let test = Test { file: Some("t.py".into()), ..simulation::test(TEST) };
-    let listed = Event::TestsListed { tests: vec![test.clone()], deselected: 0, isolated: false };
+    let listed = Event::TestsListed { tests: vec![test.clone()], deselected: 0, isolated: false, seconds: 0.0 };
     ladder.observe(&listed, Recordings::EMPTY);
     let site = AssertionSite { spot: spot(), line: 7, body: "b1".to_owned() };
     let may_fail = !filter.start(&[test], &[site], &HashMap::new()).is_empty();

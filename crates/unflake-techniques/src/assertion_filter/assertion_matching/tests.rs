@@ -1,3 +1,5 @@
+//! Tests of `assertion_matching`.
+
 use super::*;
 
 fn test(id: &str) -> Test {
@@ -115,12 +117,12 @@ fn two_functions_with_the_same_body_match_nothing() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_b", "x == 1", 0, "b1"), site("t.py test_c", "x == 1", 0, "b1")];
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&["t.py::test_b", "t.py::test_c"], &now, ""));
-    assert!(answer.unwrap_err().contains("one of several"));
+    assert!(answer.unwrap_err().contains("several match"));
     // Nor does the remaining twin when one of two disappears.
     let (both, one) = ([now[0].clone(), now[1].clone()], [now[1].clone()]);
     let tests: &[&str] = &["t.py::test_b", "t.py::test_c"];
     let answer = found(("t.py::test_b", &now[0].spot), (tests, &both, ""), (&["t.py::test_c"], &one, ""));
-    assert!(answer.unwrap_err().contains("others were like it"));
+    assert!(answer.unwrap_err().contains("others were identical"));
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn a_new_test_that_reuses_an_old_name_is_not_the_old_test() {
     let was = [site("t.py test_a", "x == 1", 0, "b1")];
     let now = [site("t.py test_a", "x == 1", 0, "b2"), site("t.py test_b", "x == 1", 0, "b1")];
     let answer = found((TEST, &was[0].spot), (&[TEST], &was, ""), (&[TEST, "t.py::test_b"], &now, ""));
-    assert!(answer.unwrap_err().contains("has the code that it had"));
+    assert!(answer.unwrap_err().contains("has its former code"));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of `flakiness`.
+
 use super::*;
 use crate::assertion_filter::gao_example::{FIRST, SECOND, assertion, samples};
 

@@ -1,3 +1,5 @@
+//! Tests of `learn`.
+
 use unflake_model::{AssertionKey, Outcome};
 
 use super::*;

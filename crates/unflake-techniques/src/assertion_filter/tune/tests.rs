@@ -1,3 +1,5 @@
+//! Tests of `tune`.
+
 use super::*;
 use crate::assertion_filter::flakiness::accumulate;
 use crate::assertion_filter::gao_example::{FIRST, REVEALING, samples};

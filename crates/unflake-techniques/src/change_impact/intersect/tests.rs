@@ -1,3 +1,5 @@
+//! Tests of `intersect`.
+
 use std::path::PathBuf;
 
 use unflake_model::{Base, BaseChoice, ChangedFunctions};
@@ -16,8 +18,10 @@ fn changed(files: &[(&str, ChangeKind)]) -> Changes {
         root: PathBuf::from("/p"),
         files: files.iter().map(change).collect(),
         ignored: vec!["local.cfg".to_owned()],
+        caches: Default::default(),
         new_directories: Default::default(),
         for_all: Vec::new(),
+        for_directory: Vec::new(),
         ignore_case: false,
         unknown: Vec::new(),
     }
@@ -93,6 +97,16 @@ fn global_inputs_affect_every_test() {
 }
 
 #[test]
+fn inputs_of_a_directory_affect_what_uses_it() {
+    let touched = |path: &str| {
+        let mut changes = changed(&[(path, ChangeKind::Modified)]);
+        changes.for_directory.push(path.to_owned());
+        intersect(&changes, &depends(), Granularity::File).touched.len()
+    };
+    assert_eq!((touched("setup.x"), touched("shop/setup.x"), touched("examples/setup.x")), (1, 1, 0));
+}
+
+#[test]
 fn paths_of_a_nested_project_are_relative_to_the_repository() {
     let on = Dependencies { root: PathBuf::from("/p/service"), ..depends() };
     let meets = |path: &str, kind| !intersect(&changed(&[(path, kind)]), &on, Granularity::File).is_empty();
@@ -148,6 +162,13 @@ fn unknown_dependencies_are_reported() {
     assert!(unknown(&changed(&[]), &ignored).contains("which git ignores"), "what was in it before?");
     ignored.missed = set(&["local.cfg"]);
     assert_eq!(unknown(&changed(&[]), &ignored), "", "it made that itself");
+    let listing = Dependencies { listed: set(&["."]), ..depends() };
+    assert!(unknown(&changed(&[]), &listing).contains("it lists a directory with local.cfg"));
+    let made = Dependencies { written: set(&["local.cfg"]), missed: set(&["local.cfg"]), ..listing.clone() };
+    assert_eq!(unknown(&changed(&[]), &made), "", "it made that itself");
+    let mut changes = changed(&[]);
+    changes.caches.insert("local.cfg".to_owned());
+    assert_eq!(unknown(&changes, &listing), "", "a cache comes and goes");
     let mut changes = changed(&[]);
     changes.unknown.push("a submodule may have changed".to_owned());
     assert_eq!(unknown(&changes, &depends()), "a submodule may have changed");

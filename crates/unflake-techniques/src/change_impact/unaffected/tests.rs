@@ -1,3 +1,5 @@
+//! Tests of `unaffected`.
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -69,8 +71,10 @@ impl Scenario {
             root: PathBuf::from("/p"),
             files: vec![change],
             ignored: Vec::new(),
+            caches: Default::default(),
             new_directories: Default::default(),
             for_all: Vec::new(),
+            for_directory: Vec::new(),
             ignore_case: false,
             unknown: Vec::new(),
         };
@@ -150,49 +154,52 @@ impl Scenario {
     }
 }
 
+/// A pass is known, and the outcomes at the base now are these.
+fn known(before: &[&str], at_base: &[Outcome]) -> Scenario {
+    Scenario { verify: AtBase::Needed, at_base: at_base.to_vec(), ..Scenario::passed(before) }
+}
+
 #[test]
-fn a_disjoint_change_and_a_pass_alone_at_the_base_excuse_a_failure() {
-    let result = Scenario::passed(&[]).run();
+fn a_disjoint_change_excuses_what_fails_now_with_the_files_with_which_it_passed() {
+    let result = known(&[], &[Failed]).run();
     assert_eq!(result.verdict.kind, VerdictKind::UnaffectedByChange);
     assert_eq!(
         result.sentence,
-        "cannot come from your change: it does not touch the one file that this test ran or read; the test passed at the \
-         base (0123456789, merge base with main)"
+        "cannot come from your change: it does not touch the one file that this test ran or read; with the files of the \
+         base the test passed before and fails now (0123456789, merge base with main)"
     );
-    assert_eq!(result.requested, ["suite 2", "at-end 1", "fresh 1"]);
+    assert_eq!(result.requested, ["suite 2", "at-end 1", "fresh 1", "base 1", "base 1", "base 1"]);
     let intersect = result.intersect.unwrap();
     assert_eq!((intersect.kind, intersect.base_passed), (IntersectKind::Unaffected, Some(true)));
     assert_eq!(intersect.considered, ["c.py"]);
 }
 
 #[test]
-fn a_pass_after_others_counts_if_those_are_unaffected_too() {
-    let result = Scenario::passed(&["a"]).run();
-    assert_eq!(result.requested, ["suite 2", "at-end 1", "fresh 1", "again 2"]);
-    assert_eq!(result.verdict.kind, VerdictKind::UnaffectedByChange);
-    let touched = Scenario { changed: "a.py", ..Scenario::passed(&["a"]) }.run();
-    assert_eq!(touched.verdict.kind, VerdictKind::Real, "a may have set up what b needs");
-    assert_eq!(touched.intersect.unwrap().kind, IntersectKind::Unaffected);
-    let others = Scenario::passed(&["z"]).run();
-    assert_eq!(others.verdict.kind, VerdictKind::Real, "other tests had run before it there");
-    assert_eq!(others.requested.last().unwrap(), "fresh 1");
+fn a_known_pass_excuses_nothing_that_passes_at_the_base_now() {
+    for verify in [AtBase::Needed, AtBase::Always] {
+        let result = Scenario { verify, ..known(&[], &[Passed]) }.run();
+        assert_eq!(result.verdict.kind, VerdictKind::Real);
+        let intersect = result.intersect.unwrap();
+        assert_eq!(intersect.kind, IntersectKind::Unknown);
+        assert!(intersect.unknown[0].contains("depends on the change in a way"), "{:?}", intersect.unknown);
+    }
+    let unverified = Scenario { verify: AtBase::Never, ..known(&[], &[Failed]) }.run();
+    assert_eq!(unverified.verdict.kind, VerdictKind::Real, "nothing shows that it does not pass there");
+    assert_eq!(unverified.requested.last().unwrap(), "fresh 1");
 }
 
 #[test]
-fn affected_predecessors_are_repeated_with_the_files_of_the_base() {
-    let scenario = |at_base: Outcome| Scenario {
-        changed: "a.py",
-        verify: AtBase::Needed,
-        at_base: vec![at_base],
-        ..Scenario::passed(&["a"])
-    };
-    let fails_there = scenario(Failed).run();
-    assert_eq!(fails_there.requested[3..], ["again 2", "base 2"]);
+fn a_pass_after_others_is_compared_with_a_run_after_the_same_tests() {
+    let fails_there = known(&["a"], &[Failed]).run();
+    assert_eq!(fails_there.requested[3..], ["base 1", "base 1", "base 1", "base 2"]);
     assert_eq!(fails_there.verdict.kind, VerdictKind::UnaffectedByChange);
     assert!(fails_there.sentence.contains("fails now (0123456789"), "{}", fails_there.sentence);
-    let passes_there = scenario(Passed).run();
-    assert_eq!(passes_there.verdict.kind, VerdictKind::Real);
-    let otherwise = Scenario { error_at_base: "ImportError", ..scenario(Failed) }.run();
+    let needs_others = known(&["a"], &[Failed, Failed, Failed, Passed]).run();
+    assert_eq!(needs_others.verdict.kind, VerdictKind::Real, "a may have set up what b needs");
+    let passes_alone = known(&["a"], &[Passed]).run();
+    assert_eq!(passes_alone.requested[3..], ["base 1", "base 1", "base 1", "fresh 1", "fresh 1"]);
+    assert_eq!(passes_alone.verdict.kind, VerdictKind::Real);
+    let otherwise = Scenario { error_at_base: "ImportError", ..known(&["a"], &[Failed]) }.run();
     assert_eq!(otherwise.verdict.kind, VerdictKind::Real, "something may be missing in that tree");
 }
 

@@ -1,3 +1,5 @@
+//! Tests of `cause`.
+
 use super::*;
 use crate::divergence::recorded_traces::RecordedTraces;
 
@@ -40,6 +42,16 @@ fn calls_with_changing_results_are_the_likelier_cause() {
     runs.run(true, &[("main", "t:1 t:2")]);
     runs.reach("t:1", Cause::AsyncWait, "time.sleep").reach("t:1", Cause::Time, "time.time");
     assert_eq!(of(&runs, 1, 1.0).0, Cause::Time);
+}
+
+#[test]
+fn a_call_is_found_however_far_back() {
+    let mut runs = RecordedTraces::default();
+    let turns = "t:3 t:4 ".repeat(5000);
+    runs.run(true, &[("main", &format!("t:1 t:2 {turns}t:5"))]);
+    runs.reach("t:1", Cause::Randomness, "random.random");
+    let expected = "a.src:1, 10003 steps before it, uses random.random";
+    assert_eq!(of(&runs, 5, 10003.0), (Cause::Randomness, expected.into()));
 }
 
 #[test]

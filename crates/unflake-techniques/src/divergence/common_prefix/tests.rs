@@ -1,3 +1,5 @@
+//! Tests of `common_prefix`.
+
 use super::*;
 use crate::divergence::recorded_traces::RecordedTraces;
 

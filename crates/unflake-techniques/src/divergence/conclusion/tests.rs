@@ -1,3 +1,5 @@
+//! Tests of `conclusion`.
+
 use unflake_model::Cause;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `edges`.
+
 use super::*;
 use crate::divergence::recorded_traces::RecordedTraces;
 

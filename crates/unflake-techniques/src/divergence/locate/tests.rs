@@ -1,3 +1,5 @@
+//! Tests of `locate`.
+
 use unflake_model::{Failure, Replay, Timestamp};
 
 use super::*;
@@ -79,10 +81,14 @@ fn it_stops_when_the_answer_is_stable() {
 }
 
 #[test]
-fn a_rare_failure_is_searched_longer_and_compared_at_fifty() {
-    let rare = |_, run| if run == 30 { drawn(1, 1) } else { drawn(2 + run % 8, 1) };
-    let run = locate(config(), true, rare);
-    assert_eq!(run.locate.counts().passed + run.locate.counts().failed, 50);
+fn it_goes_on_until_enough_runs_have_failed() {
+    let rare = |every: u32| move |_, run: u32| if run % every == 30 { drawn(1, 1) } else { drawn(2 + run % 8, 1) };
+    // The fifth failure is run 171, and runs come in tens.
+    let run = locate(config(), true, rare(35));
+    assert_eq!((run.locate.counts().passed, run.locate.counts().failed), (175, 5));
+    assert!(run.findings()[0].sentence.starts_with("starts at a.src:2"), "{}", run.findings()[0].sentence);
+    let once = locate(config(), true, rare(300));
+    assert_eq!((once.locate.counts().passed, once.locate.counts().failed), (199, 1));
     let never = locate(config(), true, |_, _| (Outcome::Passed, "t:1 t:2".into()));
     assert_eq!(never.locate.counts(), LocateCounts { passed: 200, ..LocateCounts::default() });
     assert!(never.findings().is_empty());

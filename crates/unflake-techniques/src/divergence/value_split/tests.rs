@@ -1,3 +1,5 @@
+//! Tests of `value_split`.
+
 use super::*;
 
 fn split_numbers(failing: &[f64], passing: &[f64]) -> ValueSplitRule {

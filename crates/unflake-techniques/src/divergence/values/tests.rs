@@ -1,3 +1,5 @@
+//! Tests of `values`.
+
 use super::*;
 use crate::divergence::recorded_traces::RecordedTraces;
 use crate::search::rng::SeededRng;

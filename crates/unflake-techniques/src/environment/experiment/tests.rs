@@ -1,3 +1,5 @@
+//! Tests of `experiment`.
+
 use proptest::prelude::*;
 use unflake_model::{ClockSetting, FactorDeclaration, FactorScale, ScaleShape, declare_factors};
 use unflake_model::{
@@ -124,9 +126,9 @@ impl Seen<'_> {
 }
 
 /// Every second attempt executes one line more than the others.
-struct Lines;
+struct AlternatingLines;
 
-impl LayerFacts for Lines {
+impl LayerFacts for AlternatingLines {
     fn output(&self, attempt: usize, layer: Layer) -> Option<OutputId> {
         (layer == Layer::Code).then_some(OutputId(attempt as u32 % 2))
     }
@@ -169,7 +171,7 @@ fn play_until(config: ExperimentConfig, fails: Fails, seed: u64, batches: usize)
     let mut experiment = Experiment::new(config);
     let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
     let tests = vec![test("a"), test("t"), test("z")];
-    experiment.observe(&Event::TestsListed { tests, deselected: 0, isolated: false }, Recordings::EMPTY);
+    experiment.observe(&Event::TestsListed { tests, deselected: 0, isolated: false, seconds: 0.0 }, Recordings::EMPTY);
     let (mut chance, mut attempts, mut now) = (SeededRng(seed), Vec::new(), 0);
     for _ in 0..batches {
         let sessions = experiment.next_sessions(Recordings::EMPTY);
@@ -177,7 +179,7 @@ fn play_until(config: ExperimentConfig, fails: Fails, seed: u64, batches: usize)
             break;
         }
         for session in sessions {
-            let world = session.under.clone().expect("every session has a world");
+            let world = session.under.clone().expect("every session has a world").factors;
             let seen = Seen { factors: &world, new_process: session.place == Placement::Fresh(Isolation::Process) };
             let Some(failed) = fails(&seen, &mut chance) else {
                 let why = Some("cannot be set here".to_owned());
@@ -203,7 +205,7 @@ fn play_until(config: ExperimentConfig, fails: Fails, seed: u64, batches: usize)
                 .observe(&Event::SessionEnded { session: session.id, left: Vec::new(), why: None }, Recordings::EMPTY);
         }
     }
-    Played { found: experiment.findings(Recordings { layers: &Lines, ..Recordings::EMPTY }), attempts }
+    Played { found: experiment.findings(Recordings { layers: &AlternatingLines, ..Recordings::EMPTY }), attempts }
 }
 
 fn attempt(test: &TestId, session: SessionId, outcome: Ended, now: i64) -> Attempt {
@@ -213,6 +215,7 @@ fn attempt(test: &TestId, session: SessionId, outcome: Ended, now: i64) -> Attem
         purpose: Purpose::Factor,
         environment: EnvironmentId(0),
         origin: Isolation::Fork,
+        world: None,
         position: 0,
         run: 0,
         outcome,

@@ -1,3 +1,5 @@
+//! Tests of `nio`.
+
 use unflake_model::{Detail, EnvironmentId, LeakKind, Nio as NioDetail};
 
 use super::*;
@@ -12,7 +14,8 @@ fn config() -> NioConfig {
         only: None,
         class_of: |test| test,
         fresh_by: Isolation::Fork,
-        in_process: None,
+        screen: None,
+        jobs: 2,
         state: false,
         seconds: 1e6,
     }
@@ -98,6 +101,14 @@ fn a_test_costs_one_fork_unless_it_is_suspected() {
     let mut suite = SimulatedSuite::new(1000, vec![(500, nio("x"))]);
     assert_eq!(run_nio(&mut suite, config()).len(), 1);
     assert_eq!((suite.executions, suite.forks), (2000 + 3 * 2 + 3, 1000 + 6));
+}
+
+#[test]
+fn a_broken_test_costs_the_tests_before_it_once_more() {
+    let mut suite = SimulatedSuite::new(1000, vec![(499, broken())]);
+    assert_eq!(run_nio(&mut suite, config()).len(), 1);
+    // Twice in a row three times and alone three times; sequentially four and six times; in the suite.
+    assert_eq!(suite.executions, 2000 + (3 * 2 + 3) + (4 * 2 + 6) + 500);
 }
 
 #[test]
@@ -222,7 +233,8 @@ fn the_state_leaked_by_the_first_run_is_proven() {
     assert_eq!((leak.kind, leak.cells[0].path.as_str()), (LeakKind::Proven, "shop.cache"));
     assert_eq!(
         state.sentence,
-        "its own first run leaves shop.cache behind (written at shop.cache.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
+        "its own first run leaves shop.cache behind (written at shop.cache.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3, \
+         keeping only it: fails 3 of 3"
     );
 }
 

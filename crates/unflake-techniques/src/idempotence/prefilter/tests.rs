@@ -1,16 +1,30 @@
+//! Tests of `prefilter`.
+
 use unflake_model::{Detail, Finding, Isolation, NioKind, NioMode, Outcome};
 
 use crate::idempotence::nio::{NioConfig, NioDetection};
+use crate::idempotence::prefilter::ScreenIn;
 use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, named, polluter, victim};
 use crate::{Recordings, Technique};
 
-fn run_nio(suite: &mut SimulatedSuite, mode: NioMode) -> (Vec<(String, NioKind, Option<Isolation>)>, usize) {
+type Found = (Vec<(String, NioKind, Option<Isolation>)>, usize);
+
+fn run_nio(suite: &mut SimulatedSuite, mode: NioMode) -> Found {
+    run_in(suite, mode, ScreenIn::InProcess, Isolation::Process)
+}
+
+fn run_in_shared_forks(suite: &mut SimulatedSuite) -> Found {
+    run_in(suite, NioMode::IsolatedMethod, ScreenIn::SharedForks, Isolation::Fork)
+}
+
+fn run_in(suite: &mut SimulatedSuite, mode: NioMode, screen: ScreenIn, fresh_by: Isolation) -> Found {
     let mut nio = NioDetection::new(NioConfig {
         mode,
         only: None,
         class_of: |test| test,
-        fresh_by: Isolation::Process,
-        in_process: Some(2),
+        fresh_by,
+        screen: Some(screen),
+        jobs: 2,
         state: false,
         seconds: 1e6,
     });
@@ -19,7 +33,7 @@ fn run_nio(suite: &mut SimulatedSuite, mode: NioMode) -> (Vec<(String, NioKind, 
         Detail::Nio(nio) => (finding.test.to_string(), nio.kind, nio.fresh),
         other => panic!("{other:?}"),
     };
-    (nio.findings(Recordings::EMPTY).into_iter().map(summary).collect(), nio.in_process_only())
+    (nio.findings(Recordings::EMPTY).into_iter().map(summary).collect(), nio.screened_only())
 }
 
 /// Pollutes itself.
@@ -84,4 +98,39 @@ fn screening_stops_where_class_loaders_suit_no_test() {
 fn other_modes_are_not_screened() {
     let mut suite = SimulatedSuite::new(40, vec![(3, nio("x"))]);
     assert_eq!(run_nio(&mut suite, NioMode::EntireSuite), (vec![found(3)], 0));
+}
+
+#[test]
+fn shared_forks_cost_one_fork_for_many_tests() {
+    let mut suite = SimulatedSuite::new(1000, vec![(500, nio("x"))]);
+    let (found, screened) = run_in_shared_forks(&mut suite);
+    assert_eq!((found[0].0.as_str(), found[0].1, found.len(), screened), ("t500", NioKind::Nio, 1, 999));
+    // Two forks for the first 64 tests, 19 for the others; for the suspect one that shows it, and six
+    // that repeat it.
+    assert_eq!((suite.executions, suite.forks, suite.batches), (2011, 28, 4));
+}
+
+#[test]
+fn what_fails_only_beside_others_in_a_shared_fork_is_no_finding() {
+    let mut special: Vec<(usize, SimulatedTest)> = vec![(0, polluter("x"))];
+    special.extend((100..110).map(|at| (at, victim(&["x"]))));
+    let mut suite = SimulatedSuite::new(200, special);
+    assert_eq!(run_in_shared_forks(&mut suite).0, []);
+}
+
+#[test]
+fn few_tests_have_a_fork_each() {
+    let mut suite = SimulatedSuite::new(64, vec![(3, nio("x"))]);
+    let (found, screened) = run_in_shared_forks(&mut suite);
+    assert_eq!((found.len(), screened, suite.forks), (1, 0, 64 + 6));
+}
+
+#[test]
+fn state_of_other_tests_can_hide_nio_in_a_shared_fork() {
+    let cured = SimulatedTest {
+        fails_if: Some(Box::new(|state| state.get("x") == Some(&1) && !state.contains_key("y"))),
+        ..nio("x")
+    };
+    let mut suite = SimulatedSuite::new(100, vec![(0, polluter("y")), (2, cured)]);
+    assert_eq!(run_in_shared_forks(&mut suite), (Vec::new(), 100));
 }

@@ -1,3 +1,5 @@
+//! Tests of `proof`.
+
 use super::*;
 use crate::search::rng::SeededRng;
 use crate::simulation::failure;
@@ -9,7 +11,7 @@ use crate::simulation::simulated_suite::{
 fn prove(suite: &mut SimulatedSuite, expected: ExpectedChange) -> StateConclusion {
     let mut after = suite.order.clone();
     let test = after.pop().expect("there are tests");
-    let found = suite.search(async move |scheduler| prove_leak(&scheduler, &after, &test, &expected).await);
+    let found = suite.search(async move |scheduler| prove_leak(&scheduler, &after, &test, &expected, &[]).await);
     found.expect("the state can be inspected")
 }
 
@@ -38,7 +40,7 @@ fn the_one_relevant_cell_is_proven_with_its_source_line() {
     assert_eq!(found.leak.cells[0].written.as_ref().map(|at| at.line), Some(7));
     assert_eq!(
         sentence(&found),
-        "t0 leaves c42 behind (written at c42.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
+        "t0 leaves c42 behind (written at c42.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3, keeping only it: fails 3 of 3"
     );
     assert!(suite.forks < 60, "{}", suite.forks);
 }
@@ -61,8 +63,66 @@ fn several_polluters_are_named_together() {
     assert_eq!(found.leak.after, [named(0), named(1)]);
     assert_eq!(
         found.sentence(&named(2)),
-        "t0 and t1 leave a behind (written at a.py:7); restoring it: passes 3 of 3, keeping it: fails 3 of 3"
+        "t0 and t1 leave a and b behind (written at a.py:7); restoring them: passes 3 of 3, keeping them: fails 3 of 3, \
+         keeping only them: fails 3 of 3"
     );
+}
+
+#[test]
+fn a_brittle_test_needs_all_the_cells_that_are_named() {
+    // Either missing cell makes it fail, so restoring one proves only that this one is necessary.
+    let fails = |state: &SharedState| !state.contains_key("user") || !state.contains_key("token");
+    let needs = SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() };
+    let cells = ["a", "token", "b", "user", "c"].map(str::to_owned).to_vec();
+    let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, needs)]);
+    let found = prove(&mut suite, ExpectedChange::Fails(Outcome::Failed, Some(failure("AssertionError"))));
+    let mut named = paths(&found);
+    named.sort_unstable();
+    assert_eq!((found.leak.kind, named), (LeakKind::Proven, vec!["token", "user"]));
+    assert!(sentence(&found).ends_with("keeping only them: passes 3 of 3"), "{}", sentence(&found));
+}
+
+#[test]
+fn what_shared_set_up_made_is_restored_only_where_nothing_else_helps() {
+    for (relevant, expected) in [("b", vec!["b"]), ("s", vec!["s"])] {
+        let cells = ["a", "b", "s"].map(str::to_owned).to_vec();
+        let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&[relevant]))]);
+        suite.made_by_set_up.insert("s".to_owned());
+        let found = prove(&mut suite, ExpectedChange::Passes);
+        assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, expected));
+    }
+    // Without what the set-up made, the test fails in another way.
+    let fails = |state: &SharedState| !state.contains_key("s") || state.contains_key("b");
+    let shares = SimulatedTest { fails_if: Some(Box::new(fails)), ..SimulatedTest::default() };
+    let cells = ["b", "s"].map(str::to_owned).to_vec();
+    let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, shares)]);
+    suite.made_by_set_up.insert("s".to_owned());
+    let found = prove(&mut suite, ExpectedChange::Passes);
+    assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, vec!["b"]));
+}
+
+#[test]
+fn what_the_instrument_itself_restores_is_tried_where_that_changes_the_outcome() {
+    for (relevant, expected) in [("c", vec!["c"]), ("b", vec!["b"])] {
+        let cells = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&[relevant]))]);
+        suite.presets.extend(["c", "d"].map(str::to_owned));
+        let found = prove(&mut suite, ExpectedChange::Passes);
+        assert_eq!((found.leak.kind, paths(&found)), (LeakKind::Proven, expected));
+        assert!(sentence(&found).ends_with("keeping only it: fails 3 of 3"), "{}", sentence(&found));
+    }
+}
+
+#[test]
+fn a_preset_cell_shows_the_parts_that_have_another_value_without_it() {
+    let part = |name: &str, after: &str| Cell { path: name.into(), after: Some(after.into()), ..Cell::default() };
+    let cell = |inside: Vec<Cell>| Cell { path: "class K".into(), preset: true, inside, ..Cell::default() };
+    let early = vec![cell(vec![part("K.mode", "1"), part("K.name", "x")])];
+    let late = [cell(vec![part("K.mode", "2"), part("K.name", "x")])];
+    let both = with_both_values(early, &late);
+    assert_eq!((both[0].before.as_deref(), both[0].after.as_deref()), (Some("K.mode = 1"), Some("K.mode = 2")));
+    assert_eq!(both[0].inside.len(), 1);
+    assert_eq!(with_both_values(both, &[]), []);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Tests of `polluter_search`.
+
 use unflake_model::{Detail, Finding, Isolation, LeakKind, OrderDependence};
 
 use super::*;
@@ -16,6 +18,7 @@ pub(crate) fn config() -> OrderConfig {
         thorough: true,
         state: false,
         fresh_by: Isolation::Fork,
+        failed_after: Default::default(),
     }
 }
 
@@ -47,6 +50,19 @@ fn all_alternative_polluters_are_named() {
     let mut culprits = dependence(&findings[0]).culprits.clone();
     culprits.sort();
     assert_eq!(culprits, [names(&[1]), names(&[4]), names(&[8])]);
+}
+
+#[test]
+fn what_ran_before_the_failure_in_its_process_is_tried_first() {
+    let executions = |failed_after: Vec<TestId>| {
+        let mut suite = SimulatedSuite::new(200, vec![(150, polluter("x")), (100, victim(&["x"]))]);
+        let failed_after = [(named(100), failed_after)].into();
+        let findings = run_order(&mut suite, OrderConfig { failed_after, ..requested(100) });
+        assert_eq!(dependence(&findings[0]).culprits, [names(&[150])]);
+        suite.executions
+    };
+    let (known, unknown) = (executions(names(&[140, 150, 160])), executions(Vec::new()));
+    assert!(known * 4 < unknown, "{known} of {unknown}");
 }
 
 #[test]

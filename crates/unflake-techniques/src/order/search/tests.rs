@@ -1,3 +1,5 @@
+//! Tests of `search`.
+
 use unflake_model::{Coverage, EnvironmentId, Outcome, PairCount, Repeats, TestId, VerdictKind};
 
 use super::*;
@@ -132,8 +134,32 @@ fn a_known_polluter_is_guessed_for_the_next_victim() {
         assert_eq!(findings.len(), n);
         suite.forks
     };
-    // All but the first four, which are examined at the same time.
-    assert!(cost(24) - cost(4) < 20 * 14, "{} and {}", cost(4), cost(24));
+    // Five repetitions with the polluter, five alone, and what shows that it is the same one.
+    assert!(cost(24) - cost(1) < 23 * 15, "{} and {}", cost(1), cost(24));
+}
+
+#[test]
+fn twins_of_one_cause_cost_little_more_than_one() {
+    let cost = |n: usize| {
+        let victims = (100..100 + n).map(|at| (at, victim(&["x"])));
+        let noise = (0..30).map(|at| (at, polluter(&format!("noise{at}"))));
+        let pollutes = SimulatedTest {
+            writes: Some(Box::new(|state| {
+                (0..40).for_each(|at| _ = state.insert(format!("y{at}"), 1));
+                state.insert("x".to_owned(), 1);
+            })),
+            ..SimulatedTest::default()
+        };
+        let special = victims.chain(noise).chain([(90, pollutes)]).collect();
+        let mut suite = SimulatedSuite::new(300, special);
+        let only = Some((100..100 + n).map(|at| format!("t{at}")).collect());
+        let findings = run_order(&mut suite, OrderConfig { only, thorough: false, state: true, random: 0, ..config() });
+        assert_eq!(findings.len(), 2 * n, "{findings:#?}");
+        suite.executions
+    };
+    // Repetitions of the culprit and of the proof, two tests each; no search.
+    let (one, nine) = (cost(1), cost(9));
+    assert!(nine - one < 8 * 35, "{one} and {nine}");
 }
 
 #[test]
@@ -264,5 +290,22 @@ fn a_test_that_fails_in_parallel_may_also_be_a_victim() {
         let findings = run_order(&mut suite, config());
         let victims = findings.iter().filter(|finding| matches!(finding.detail, unflake_model::Detail::Order(_)));
         assert_eq!(victims.map(|finding| finding.test.clone()).collect::<Vec<_>>(), [named(4)], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_test_that_fails_where_another_file_is_loaded_is_no_brittle_one() {
+    // Ten tests in five files. Loading the last file sets what the victim cannot bear; t2 resets it.
+    let special = || vec![(3, victim(&["mode"])), (2, cleaner("mode"))];
+    for fresh_by in [Isolation::Fork, Isolation::Process] {
+        let mut suite = SimulatedSuite::new(10, special());
+        suite.files = 5;
+        suite.import_effects.insert(4, Box::new(|state| _ = state.insert("mode".to_owned(), 1)));
+        let findings = run_order(&mut suite, OrderConfig { fresh_by, ..config() });
+        assert_eq!(findings.len(), 1, "{findings:#?}");
+        let found = dependence(&findings[0]);
+        assert_eq!(found.kind, OrderKind::Victim);
+        assert!([names(&[8]), names(&[9])].contains(&found.culprits[0]), "{fresh_by:?}: {:?}", found.culprits);
+        assert!(findings[0].sentence.starts_with("fails when the file of t"), "{}", findings[0].sentence);
     }
 }

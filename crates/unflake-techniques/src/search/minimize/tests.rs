@@ -1,3 +1,5 @@
+//! Tests of `minimize`.
+
 use std::cell::Cell;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -1,3 +1,5 @@
+//! Tests of `scheduler`.
+
 use unflake_model::{Death, Timestamp};
 
 use super::*;
@@ -37,7 +39,7 @@ fn last(requests: &[(&[&str], usize)], isolated: bool, observe: fn(&[Session]) -
         }
     };
     let mut task = SearchTask::new(scheduler, search);
-    task.observe(&Event::TestsListed { tests: Vec::new(), deselected: 0, isolated });
+    task.observe(&Event::TestsListed { tests: Vec::new(), deselected: 0, isolated, seconds: 0.0 });
     let sessions = task.next_sessions();
     for event in observe(&sessions) {
         task.observe(&event);

@@ -1,3 +1,5 @@
+//! Tests of `entropy`.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `measure`.
+
 use std::collections::BTreeSet;
 
 use unflake_model::{Fact, FactId, Gap, Outcome, SuppressedNoise, Unit};

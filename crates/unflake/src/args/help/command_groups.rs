@@ -10,7 +10,7 @@ use crate::exit::Exit;
 
 /// Every command that users see, in one group each.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Everyday", &["run", "affected"]),
+    ("Everyday", &["run", "why", "affected"]),
     ("Techniques", &["nio", "order", "locate", "factors", "measure", "stress", "filter"]),
     ("History", &["history", "quarantine", "serve", "report"]),
     ("Tools", &["under", "replay", "trace", "doctor", "config", "demo", "completions", "man"]),
@@ -47,7 +47,7 @@ fn after_long_help() -> String {
     let examples = [
         ("unflake demo", "See unflake work on a sample project."),
         ("unflake run -- pytest tests/", "Run your own test command, given after two dashes."),
-        ("unflake locate test_retry", "Find the line where a flaky test starts to fail."),
+        ("unflake why test_retry", "Find the root cause of a flaky test."),
         ("unflake -vv run -- cargo test", "Log what unflake does and why; `--color never` for plain text."),
     ];
     let own = [

@@ -13,7 +13,7 @@ use crate::config::keys::{SettingKey, key};
 pub(crate) type SettingGroup = &'static [&'static str];
 
 pub(crate) const RERUNS: SettingGroup =
-    &["immediate", "at-end", "fresh", "fresh-by", "too-many", "flaky-result", "never-excuse"];
+    &["immediate", "at-end", "fresh", "fresh-by", "new-processes", "too-many", "flaky-result", "never-excuse"];
 pub(crate) const FRESH_BY: SettingGroup = &["fresh-by"];
 /// The change, and what to compare it with.
 pub(crate) const CHANGE: SettingGroup = &["base", "granularity"];
@@ -22,6 +22,8 @@ pub(crate) const VERIFY_BASE: SettingGroup = &["verify-base"];
 pub(crate) const JOBS: SettingGroup = &["jobs"];
 /// Limits on one attempt.
 pub(crate) const ATTEMPT: SettingGroup = &["timeout", "output-limit"];
+/// What runs side by side do not share.
+pub(crate) const PRIVATE: SettingGroup = &["private", "private-keep"];
 /// Runners that unflake knows by their result files only.
 pub(crate) const RESULT_FILES: SettingGroup = &["results", "one-test"];
 /// Compiled tests that unflake runs itself.

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use unflake_engine::Engine;
-use unflake_model::{Event, Problem};
+use unflake_model::{Event, PrivatePart, Problem};
 use unflake_report::plain;
 use unflake_store::{Store, StoreError, StoreLocation};
+use unflake_worlds::PrivatePlan;
 
 use crate::args::ColorChoice;
 use crate::config::settings::Settings;
@@ -15,7 +16,7 @@ use crate::context::need_command;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::launch::launch;
+use crate::launch::{launch, private};
 use crate::output::console;
 
 /// The result of a check.
@@ -44,6 +45,7 @@ pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> 
     };
 
     check_machine(&mut report);
+    check_private(settings, here, &mut report);
     check_git(here, &mut report);
     check_history(&settings.store.value, &mut report);
     if settings.command.value.is_empty() {
@@ -65,6 +67,27 @@ fn check_machine(report: &mut impl FnMut(Health, &str, &str)) {
             "machine",
             &format!("{os}, {cores} cores; processes that tests leave running are not found"),
         );
+    }
+}
+
+/// What runs side by side have of their own here, and what they share.
+fn check_private(settings: &Settings, here: &Path, report: &mut impl FnMut(Health, &str, &str)) {
+    let Some(request) = private(settings, here) else {
+        return report(Health::Lacking, "private", "nothing, by the setting `private`: runs side by side share all");
+    };
+    let Ok(place) = tempfile::tempdir() else { return };
+    let (plan, shared) = PrivatePlan::make(&request, place.path());
+    let parts = plan.map(|plan| plan.parts).unwrap_or_default();
+    let wanted = PrivatePart::ALL.into_iter().filter(|part| !parts.has(*part));
+    let texts: Vec<&str> = wanted.map(PrivatePart::shared_text).collect();
+    match (&shared[..], &texts[..]) {
+        ([], []) => report(Health::Good, "private", "files, ports and shared memory of runs side by side"),
+        ([], texts) => {
+            report(Health::Good, "private", &format!("{parts}; runs side by side share {}", texts.join(", ")))
+        }
+        ([(_, why), ..], texts) => {
+            report(Health::Lacking, "private", &format!("runs side by side share {}: {why}", texts.join(", ")));
+        }
     }
 }
 

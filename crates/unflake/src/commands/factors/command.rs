@@ -175,7 +175,8 @@ fn conclude(gathered: &Gathered, baseline_error: Option<String>, name: &str) -> 
         return conclusion;
     }
     let Some(first) = gathered.findings.first().and_then(influence) else {
-        if gathered.budget_exhausted {
+        // Listing the tests may have taken all the time.
+        if gathered.budget_exhausted || gathered.sessions == 0 {
             return Exit::Incomplete.because("budget exhausted before the baseline was run (--for)");
         }
         let why = baseline_error.unwrap_or_else(|| "the test was skipped, or the budget is exhausted".to_owned());

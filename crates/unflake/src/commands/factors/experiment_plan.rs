@@ -2,8 +2,8 @@
 //! several, as far as this machine can set them.
 
 use jiff::Zoned;
-use unflake_model::{Factor, FactorEffect, FactorKind, FactorPlan, Moment, PlanContext, UntriedFactor};
-use unflake_worlds::{World, clock_changes};
+use unflake_model::{Factor, FactorEffect, FactorKind, FactorPlan, Moment, PlanContext, UntriedFactor, World};
+use unflake_worlds::{OpenWorld, clock_changes};
 
 /// Combinations of settings of one family.
 const MAX_FAMILY_MIXES: usize = 3;
@@ -49,7 +49,7 @@ pub(crate) fn plan(context: &PlanContext, only: &[FactorKind], has_agent: bool) 
         }
         if let Some(setting) = (kind.baseline)(context) {
             let factor = set(kind, &setting);
-            match World::new(std::slice::from_ref(&factor)) {
+            match OpenWorld::new(&World::of(vec![factor.clone()])) {
                 Ok(_) => plan.baseline.push(factor),
                 Err(error) => untried(format!("{setting}: {}", error.why)),
             }

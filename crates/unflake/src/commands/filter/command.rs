@@ -101,7 +101,7 @@ pub(crate) fn learn(args: FilterLearnArgs, context: &Context) -> Result<Exit, Co
     done.record.findings = findings(&seen, &in_filter);
     let varying = varying(&seen, &in_filter);
     let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
-    let facts = CommandFacts { name: "filter learn", can_locate: true, ..CommandFacts::default() };
+    let facts = CommandFacts { name: "filter learn", ..CommandFacts::default() };
     done.report(&facts, &conclusion, |run, style, out| {
         let learned = report::LearnedFilter {
             runs: args.runs,

@@ -40,7 +40,7 @@ pub(crate) fn run(args: HistoryScoreArgs, context: &Context) -> Result<Exit, Com
         excluded_runs: computed.bad_days.len(),
         since: computed.runs.first().map(|run| run.started),
         rows,
-        exit: unflake_report::Exit { code: 0, meaning: "the scores are printed" },
+        exit: unflake_report::ExitMeaning { code: 0, meaning: "the scores are printed" },
     };
     if let Some(path) = &args.json {
         write_to(path, |out| scores.json(out)).map_err(CommandError::internal("write the scores as JSON"))?;

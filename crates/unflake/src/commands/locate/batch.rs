@@ -34,7 +34,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
     let settings = &context.test_settings(args.settings, args.command)?;
     let seconds = settings::time(args.time.as_deref(), BUDGET)?;
     let Some(tree) = worktree_hash::state(&context.here) else {
-        let what = "reports are kept for the files they are about, and only git can tell which those are: here is no repository with a commit";
+        let what = "prepared reports need git to identify the files they cover: this is not a repository with a commit";
         return Err(CommandError::usage(what).hint("`unflake locate TEST` needs none"));
     };
     let store = scores::open(&settings.store.value)?;
@@ -175,7 +175,7 @@ impl LocateBatch<'_> {
         let batch = PreparedBatch {
             schema: 1,
             command: "locate --all",
-            exit: report::Exit { code: exit.code(), meaning: &meaning },
+            exit: report::ExitMeaning { code: exit.code(), meaning: &meaning },
             tree: &self.tree,
             at_least: min_score,
             seconds: self.began.elapsed().as_secs_f64(),

@@ -15,7 +15,7 @@ use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::launch;
+use crate::launch::{launch, private_files};
 use crate::project::worktree_hash;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
@@ -58,7 +58,8 @@ pub(crate) fn search(
     }
     let tracing = if wanted.lines_only { Tracing::Lines } else { Tracing::Values };
     let time = settings::engine_limit(wanted.seconds);
-    let launch = Launch { suite: false, traced: Some(tracing), time, ..launch(settings) };
+    let private = private_files(settings, &context.here);
+    let launch = Launch { suite: false, traced: Some(tracing), time, private, ..launch(settings) };
     let root = project::find(&context.here);
     // Its file has no name, so nothing is left of it even where unflake is killed.
     let archive = TraceArchive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;
@@ -144,14 +145,19 @@ fn conclude(record: &Gathered, counts: LocateCounts) -> Conclusion {
         (_, 0) if out_of_budget => {
             Exit::Success.because(format!("search incomplete: budget exhausted after {runs} runs, all passed (--for)"))
         }
-        (_, 0) => Exit::Success.because(format!(
-            "nothing to compare: {runs} of {runs} runs passed (--max-runs makes more; `unflake order` tries it after other tests)"
-        )),
-        (0, _) => Exit::RealFailures.because(format!(
-            "nothing to compare: {runs} of {runs} traced runs failed (--lines-only traces less)"
-        )),
-        _ if record.findings.is_empty() => Exit::RealFailures
-            .because(format!("flaky, but {untraced} of {runs} runs left no trace to compare")),
+        (_, 0) => {
+            let next = match record.isolated {
+                true => "`unflake stress` runs it at the same time as other tests",
+                false => "`unflake order` tries it after other tests",
+            };
+            Exit::Success
+                .because(format!("nothing to compare: {runs} of {runs} runs passed (--max-runs makes more; {next})"))
+        }
+        (0, _) => Exit::RealFailures
+            .because(format!("nothing to compare: {runs} of {runs} traced runs failed (--lines-only traces less)")),
+        _ if record.findings.is_empty() => {
+            Exit::RealFailures.because(format!("flaky, but {untraced} of {runs} runs left no trace to compare"))
+        }
         _ => Exit::RealFailures.because(format!("flaky: {failed} of {runs} runs failed")),
     }
 }

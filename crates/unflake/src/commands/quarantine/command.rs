@@ -97,9 +97,8 @@ pub(crate) fn remove(test: &str, here: &Path) -> Result<(), CommandError> {
     let before = file.entries.len();
     file.entries.retain(|entry| entry.test.as_str() != test);
     if file.entries.len() == before {
-        return Err(
-            CommandError::usage(format!("{test} is not in quarantine")).hint("`unflake quarantine list` lists what is")
-        );
+        return Err(CommandError::usage(format!("{test} is not in quarantine"))
+            .hint("`unflake quarantine list` lists the quarantine"));
     }
     save(&file, &directory)
 }
@@ -183,5 +182,5 @@ fn kept(history: Option<&Store>, test: &TestId) -> Result<Vec<StoredAttempt>, Co
 
 fn save(file: &QuarantineFile, directory: &Path) -> Result<(), CommandError> {
     let written = file.write().and_then(|()| unhide_quarantine(directory));
-    written.map_err(CommandError::internal("write the file of what is in quarantine"))
+    written.map_err(CommandError::internal("write the quarantine file"))
 }

@@ -46,7 +46,7 @@ impl QuarantineFile {
         let mut entries = document.test;
         entries.sort_by(|one, other| one.test.cmp(&other.test));
         if let Some(twice) = entries.windows(2).find(|two| two[0].test == two[1].test) {
-            return Err(wrong(format!("{} stands in it twice", twice[0].test)));
+            return Err(wrong(format!("{} occurs twice in it", twice[0].test)));
         }
         Ok(Self { path, entries })
     }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: ReportFeedbackArgs, context: &Context) -> Result<Exit, C
     let sentence = format!("{} {}", stored.finding.test, stored.finding.sentence);
     let id = stored.finding.id();
     let Some(answer) = args.feedback else {
-        let what = format!("say whether it was of use: {}", one_line(&sentence));
+        let what = format!("mark it as useful or not: {}", one_line(&sentence));
         return Err(
             CommandError::usage(what).hint(format!("`unflake report feedback {} not-useful`, or `useful`", &id.0[..8]))
         );
@@ -70,11 +70,11 @@ fn of_test(store: &Store, name: &str) -> Result<StoredFinding, CommandError> {
         return Ok(found.remove(0));
     }
     let mut what = match found.len() {
-        0 => format!("nothing was found that is called `{}`, or of a test with that in its name", one_line(name)),
+        0 => format!("no finding and no test with a finding matches `{}`", one_line(name)),
         more => format!("{more} things were found of tests with `{}` in their names; name one:", one_line(name)),
     };
     found.iter().take(LISTED).for_each(|stored| what.push_str(&format!("\n    {}", line(stored))));
-    Err(CommandError::usage(what).hint("`unflake report feedback` lists what was found"))
+    Err(CommandError::usage(what).hint("`unflake report feedback` lists the findings"))
 }
 
 /// Real failures need no feedback.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{Day, Detail, Timestamp};
 use unflake_report::pages::{
-    CausePage, CauseSummary, FailureGroup, FindingEntry, Inbox, LocateResult, Matrix, MatrixCell, MatrixRow,
+    CausePage, CauseSummary, FailureGroup, FindingEntry, Inbox, LocateRecord, Matrix, MatrixCell, MatrixRow,
     Pagination, PastAttempt, TestEntry, TestList, TestPage,
 };
 use unflake_report::{NextAction, NextStep, ScoreRow, Symptoms, finding_sentence, next_step};
@@ -86,11 +86,8 @@ impl ViewBuilder<'_> {
 
     /// The diagnosis of a test, or the command that `unflake run` recommends for a flaky or broken one.
     fn next(&self, key: TestKey, score: &ScoreRow) -> Option<NextAction> {
-        let newest = self.overview.failures.get(&key).and_then(|failures| failures.first());
-        let failure = newest.and_then(|one| self.store.text(one.newest.message).ok()).unwrap_or_default();
         let verdict = self.overview.useful_findings(key).find_map(|finding| Some(finding.verdict()?.kind));
-        let symptoms =
-            Symptoms { test: &score.test, verdict, state: Some(score.state), failure: &failure, can_locate: true };
+        let symptoms = Symptoms { test: &score.test, verdict, state: Some(score.state), can_order: true };
         let next = next_step(&symptoms, self.overview.useful_findings(key))?;
         let is_due = self.overview.standing(key).is_some_and(concerns) || matches!(next, NextStep::Diagnosed(_));
         is_due.then(|| NextAction::of(&next))
@@ -202,10 +199,10 @@ impl ViewBuilder<'_> {
         found.iter().find(|stored| matches!(stored.finding.detail, Detail::Divergence(_)))
     }
 
-    fn looked_into(&self, key: TestKey) -> Option<LocateResult> {
+    fn looked_into(&self, key: TestKey) -> Option<LocateRecord> {
         let ready = self.overview.ready.get(&key)?;
         let (commit, meaning) = (ready.commit.clone(), ready.report.meaning.clone());
-        Some(LocateResult { when: ready.started, commit, meaning })
+        Some(LocateRecord { when: ready.started, commit, meaning })
     }
 
     /// All findings on a test, the newest first.

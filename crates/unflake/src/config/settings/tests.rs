@@ -1,3 +1,5 @@
+//! Tests of `settings`.
+
 use std::collections::HashMap;
 
 use super::*;
@@ -38,6 +40,7 @@ fn every_setting_can_be_in_the_file() {
         at-end = 0
         fresh = 0
         fresh-by = "process"
+        new-processes = 2
         too-many = 2.5
         flaky-result = "fail"
         never-excuse = ["boom"]
@@ -47,6 +50,8 @@ fn every_setting_can_be_in_the_file() {
         jobs = 3
         timeout = "2m"
         output-limit = 100
+        private = "project,temp"
+        private-keep = ["tests/snapshots"]
         results = "out/*.xml"
         one-test = "run {name}"
         classpath-file = "cp.txt"
@@ -59,6 +64,7 @@ fn every_setting_can_be_in_the_file() {
     assert!(rows.iter().all(|row| row.2 == "unflake.toml"), "{rows:?}");
     assert_eq!(settings.timeout.value, Some(Duration::from_secs(120)));
     assert_eq!(settings.command.value, ["pytest", "-q"]);
+    assert_eq!(settings.private.value.to_string(), "project,temp");
 }
 
 #[test]
@@ -66,6 +72,11 @@ fn errors_name_the_valid_values() {
     assert_eq!(
         error_of(&[("UNFLAKE_JOBS", "0")], ""),
         "jobs: `0` (variable UNFLAKE_JOBS) is not a whole number from 1 on"
+    );
+    assert_eq!(
+        error_of(&[], "private = 'files'"),
+        "private: `files` (unflake.toml) is not `all`, `none`, or some of project, home, temp, network, ipc, host-name, \
+         separated by commas"
     );
     assert_eq!(
         error_of(&[], "flaky-result = 'ignore'"),

@@ -12,7 +12,7 @@ use super::*;
 
 /// How a test behaves. Numbers are seeds.
 #[derive(Clone, Copy, Debug)]
-enum Behaviour {
+enum SimulatedBehaviour {
     Passes,
     Fails,
     /// Each attempt is drawn anew.
@@ -27,9 +27,9 @@ enum Behaviour {
     FailsOnce,
 }
 
-use Behaviour::{Fails, FailsAfterOthers, FailsFirst, FailsOnce, Passes, PerProcess, Random};
+use SimulatedBehaviour::{Fails, FailsAfterOthers, FailsFirst, FailsOnce, Passes, PerProcess, Random};
 
-fn behaviour() -> impl Strategy<Value = Behaviour> {
+fn behaviour() -> impl Strategy<Value = SimulatedBehaviour> {
     prop_oneof![
         Just(Passes),
         Just(Fails),
@@ -49,7 +49,12 @@ fn coin(seed: u64, toss: u64) -> bool {
 
 /// Runs the ladder on simulated tests, and records everything in the history as `unflake run` does.
 /// Returns the verdicts.
-fn run(store: &mut Store, number: u64, tests: &[Behaviour], until: Option<usize>) -> Vec<(String, VerdictKind)> {
+fn run(
+    store: &mut Store,
+    number: u64,
+    tests: &[SimulatedBehaviour],
+    until: Option<usize>,
+) -> Vec<(String, VerdictKind)> {
     let facts = RunFacts {
         command: vec!["test".to_owned()],
         cwd: "/p".to_owned(),
@@ -69,7 +74,12 @@ fn run(store: &mut Store, number: u64, tests: &[Behaviour], until: Option<usize>
         line: None,
         command: Vec::new(),
     };
-    let listed = Event::TestsListed { tests: (0..tests.len()).map(test).collect(), deselected: 0, isolated: false };
+    let listed = Event::TestsListed {
+        tests: (0..tests.len()).map(test).collect(),
+        deselected: 0,
+        isolated: false,
+        seconds: 0.0,
+    };
     let mut observe = |ladder: &mut Ladder, event: Event| {
         store.record(id, std::slice::from_ref(&event)).unwrap();
         ladder.observe(&event, Recordings::EMPTY);
@@ -109,6 +119,7 @@ fn run(store: &mut Store, number: u64, tests: &[Behaviour], until: Option<usize>
                         purpose: session.purpose,
                         environment,
                         origin: Isolation::Process,
+                        world: None,
                         position: *position,
                         run: again,
                         outcome: if fails { Outcome::Failed } else { Outcome::Passed },

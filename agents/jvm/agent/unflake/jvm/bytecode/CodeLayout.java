@@ -33,6 +33,13 @@ public final class CodeLayout {
         return in.get(start + pc) & 0xff;
     }
 
+    /** Replaces instructions by others of the same length. */
+    public void overwrite(int pc, byte... code) {
+        for (int index = 0; index < code.length; index++) {
+            in.put(start + pc + index, code[index]);
+        }
+    }
+
     public int u2(int pc) {
         return in.getShort(start + pc) & 0xffff;
     }
@@ -173,7 +180,7 @@ public final class CodeLayout {
         if (Instructions.hasShortBranch(opcode)) {
             int distance = newDistance(pc, in.getShort(start + pc + 1));
             if (distance != (short) distance) {
-                throw new UnsupportedCodeException("it would have jumps that are too far");
+                throw new UnsupportedCodeException("its jumps would be too far");
             }
             out.put((byte) opcode).putShort((short) distance);
         } else if (Instructions.hasWideBranch(opcode)) {

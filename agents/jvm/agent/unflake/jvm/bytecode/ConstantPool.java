@@ -75,7 +75,7 @@ public final class ConstantPool {
             case 20:
                 return 3;
             default:
-                throw new UnsupportedCodeException("it has a constant of a kind that is not known here: " + tag);
+                throw new UnsupportedCodeException("it has an unknown constant: " + tag);
         }
     }
 

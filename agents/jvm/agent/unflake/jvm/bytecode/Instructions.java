@@ -51,7 +51,7 @@ public final class Instructions {
                 return (code.get(offset + 1) & 0xff) == IINC ? 6 : 4;
             default:
                 if (LENGTHS[opcode] == 0) {
-                    throw new UnsupportedCodeException("it has an instruction that is not known here: " + opcode);
+                    throw new UnsupportedCodeException("it has an unknown instruction: " + opcode);
                 }
                 return LENGTHS[opcode];
         }
@@ -60,6 +60,10 @@ public final class Instructions {
     /** The load instruction for a type: {@code A} for references, otherwise its letter. */
     public static int load(char kind) {
         return ILOAD + Math.max(0, "IJFDA".indexOf(kind));
+    }
+
+    public static boolean isCall(int opcode) {
+        return opcode >= 0xb6 && opcode <= 0xba;
     }
 
     public static boolean isReturn(int opcode) {

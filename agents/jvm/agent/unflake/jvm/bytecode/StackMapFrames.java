@@ -64,7 +64,7 @@ final class StackMapFrames {
                 types(count);
             }
         } else {
-            throw new UnsupportedCodeException("it has a frame of a kind that is not known here: " + kind);
+            throw new UnsupportedCodeException("it has an unknown stack map frame: " + kind);
         }
     }
 

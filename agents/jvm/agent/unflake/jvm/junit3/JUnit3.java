@@ -114,7 +114,7 @@ public final class JUnit3 implements TestFramework {
             Test runnable = take(type, name);
             reporter.start(test, type);
             if (runnable == null) {
-                reporter.setUpFailed(test, new IllegalStateException("its class does not have it any more: " + name));
+                reporter.setUpFailed(test, new IllegalStateException("its class no longer has it: " + name));
                 continue;
             }
             FirstFailure listener = new FirstFailure();

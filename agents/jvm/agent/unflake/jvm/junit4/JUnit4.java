@@ -4,10 +4,10 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.runner.Description;
@@ -15,6 +15,7 @@ import org.junit.runner.Request;
 import org.junit.runner.RunWith;
 import org.junit.runner.Runner;
 import org.junit.runner.notification.RunNotifier;
+import unflake.jvm.protocol.AgentError;
 import unflake.jvm.run.RequestedTest;
 import unflake.jvm.run.ResultReporter;
 import unflake.jvm.run.TestFramework;
@@ -29,7 +30,9 @@ public final class JUnit4 implements TestFramework {
 
     private final TestModule module;
     /** Runners of the listing, not run yet: parameter providers run once for both. */
-    private final Map<String, ListedClass> pending = new HashMap<>();
+    private final Map<String, ListedClass> pending = new ConcurrentHashMap<>();
+    /** Null if tests run one by one. */
+    private ParallelClasses parallel;
 
     /**
      * A runner and its tests by name. Asking a runner for its tests computes them again, which can
@@ -60,6 +63,7 @@ public final class JUnit4 implements TestFramework {
             return;
         }
         CategoryFilter groups = new CategoryFilter(module);
+        module.hasOwnOrder |= hasScheduler() && ParallelClasses.isConfigured(module);
         for (Class<?> testClass : classes) {
             if (!isTest(testClass)) {
                 continue;
@@ -124,6 +128,8 @@ public final class JUnit4 implements TestFramework {
     /** Consecutive tests of one class share its set-up. */
     @Override
     public void run(List<RequestedTest> tests, ResultReporter reporter) throws Exception {
+        List<Class<?>> classes = new ArrayList<>();
+        List<Runnable> runs = new ArrayList<>();
         int next = 0;
         while (next < tests.size()) {
             String testClass = classOf(tests.get(next));
@@ -131,12 +137,30 @@ public final class JUnit4 implements TestFramework {
             while (end < tests.size() && classOf(tests.get(end)).equals(testClass)) {
                 end++;
             }
-            List<RequestedTest> remaining = tests.subList(next, end);
-            while (!remaining.isEmpty()) {
-                remaining = remaining.subList(runBatch(testClass, remaining, reporter), remaining.size());
-            }
+            List<RequestedTest> together = tests.subList(next, end);
+            classes.add(module.loadClass(testClass));
+            runs.add(() -> AgentError.guard(() -> runClass(testClass, together, reporter)));
             next = end;
         }
+        if (module.runsAsConfigured && hasScheduler() && ParallelClasses.isConfigured(module)) {
+            reporter.runSideBySide(true);
+            parallel = ParallelClasses.of(module);
+            parallel.run(classes, runs);
+        } else {
+            runs.forEach(Runnable::run);
+        }
+    }
+
+    private void runClass(String testClass, List<RequestedTest> tests, ResultReporter reporter) throws Exception {
+        List<RequestedTest> remaining = tests;
+        while (!remaining.isEmpty()) {
+            remaining = remaining.subList(runBatch(testClass, remaining, reporter), remaining.size());
+        }
+    }
+
+    /** JUnit before 4.7 runs one test after the other. */
+    private boolean hasScheduler() {
+        return module.hasClass("org.junit.runners.model.RunnerScheduler");
     }
 
     private static String classOf(RequestedTest test) {
@@ -163,7 +187,7 @@ public final class JUnit4 implements TestFramework {
         }
         if (order.isEmpty()) {
             reporter.start(tests.get(0), testClass);
-            reporter.setUpFailed(tests.get(0), new IllegalStateException("its class does not have it any more: " + nameOf(tests.get(0))));
+            reporter.setUpFailed(tests.get(0), new IllegalStateException("its class no longer has it: " + nameOf(tests.get(0))));
             return 1;
         }
         int count = ChildOrder.apply(runner, order);
@@ -174,6 +198,9 @@ public final class JUnit4 implements TestFramework {
             boolean isWhole = junit3 == null && startsWith(order, listed.leaves.values());
             count = junit3 != null ? order.size() : isWhole ? listed.leaves.size() : 1;
             runner = junit3 != null ? junit3 : isWhole ? runner : only(order.get(0), runner);
+        }
+        if (parallel != null) {
+            parallel.schedule(runner, module.loadClass(testClass));
         }
         RunNotifier notifier = new RunNotifier();
         JUnit4Listener listener = new JUnit4Listener(testClass, tests.subList(0, count), order, reporter);

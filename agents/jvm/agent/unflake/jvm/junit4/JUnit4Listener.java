@@ -15,12 +15,21 @@ final class JUnit4Listener extends RunListener {
     private final List<Description> order;
     private final ResultReporter reporter;
     private final boolean[] isStarted;
+    /** The running test of each thread. */
+    private final ThreadLocal<Running> running = new ThreadLocal<>();
     /** Position of the last test that has started; -1 before the first. */
     private int last = -1;
-    private boolean running;
-    private Throwable failure;
-    private Throwable assumption;
     private Throwable classError;
+
+    private static final class Running {
+        final RequestedTest test;
+        Throwable failure;
+        Throwable assumption;
+
+        Running(RequestedTest test) {
+            this.test = test;
+        }
+    }
 
     JUnit4Listener(String testClass, List<RequestedTest> tests, List<Description> order, ResultReporter reporter) {
         this.testClass = testClass;
@@ -33,12 +42,9 @@ final class JUnit4Listener extends RunListener {
     @Override
     public void testStarted(Description test) {
         AgentError.guard(() -> {
-            int next = next(test);
+            int next = startNext(test);
             if (next >= 0) {
-                start(next);
-                running = true;
-                failure = null;
-                assumption = null;
+                running.set(new Running(tests.get(next)));
             }
         });
     }
@@ -46,8 +52,9 @@ final class JUnit4Listener extends RunListener {
     @Override
     public void testFailure(Failure notification) {
         AgentError.guard(() -> {
-            if (running) {
-                failure = failure == null ? notification.getException() : failure;
+            Running test = running.get();
+            if (test != null) {
+                test.failure = test.failure == null ? notification.getException() : test.failure;
             } else {
                 classFailed(notification.getException());
             }
@@ -57,8 +64,8 @@ final class JUnit4Listener extends RunListener {
     /** JUnit 4.4 does not declare this method. */
     public void testAssumptionFailure(Failure notification) {
         AgentError.guard(() -> {
-            if (running) {
-                assumption = notification.getException();
+            if (running.get() != null) {
+                running.get().assumption = notification.getException();
             } else {
                 skipRemaining(notification.getMessage());
             }
@@ -82,9 +89,10 @@ final class JUnit4Listener extends RunListener {
     @Override
     public void testFinished(Description test) {
         AgentError.guard(() -> {
-            if (running) {
-                running = false;
-                reportResult(tests.get(last));
+            Running finished = running.get();
+            if (finished != null) {
+                running.remove();
+                reportResult(finished);
                 int next = next(null);
                 if (next >= 0) {
                     reporter.beforeTest(tests.get(next));
@@ -93,18 +101,18 @@ final class JUnit4Listener extends RunListener {
         });
     }
 
-    private void reportResult(RequestedTest finished) {
-        if (failure != null) {
-            reporter.failed(finished, failure);
-        } else if (assumption != null) {
-            reporter.skipped(finished, assumption.getMessage());
+    private void reportResult(Running finished) {
+        if (finished.failure != null) {
+            reporter.failed(finished.test, finished.failure);
+        } else if (finished.assumption != null) {
+            reporter.skipped(finished.test, finished.assumption.getMessage());
         } else {
-            reporter.passed(finished);
+            reporter.passed(finished.test);
         }
     }
 
     /** The first position of this test, or of any test for null, that has not started; else -1. */
-    private int next(Description test) {
+    private synchronized int next(Description test) {
         for (int index = 0; index < isStarted.length; index++) {
             if (!isStarted[index] && (test == null || order.get(index).equals(test))) {
                 return index;
@@ -113,7 +121,15 @@ final class JUnit4Listener extends RunListener {
         return -1;
     }
 
-    private void start(int index) {
+    private synchronized int startNext(Description test) {
+        int next = next(test);
+        if (next >= 0) {
+            start(next);
+        }
+        return next;
+    }
+
+    private synchronized void start(int index) {
         isStarted[index] = true;
         last = index;
         reporter.start(tests.get(index), testClass);
@@ -144,7 +160,7 @@ final class JUnit4Listener extends RunListener {
     /** The runner has finished. */
     void finish() {
         for (int index = next(null); index >= 0; index = next(null)) {
-            Throwable reason = classError != null ? classError : new IllegalStateException("its class was run, but not this test");
+            Throwable reason = classError != null ? classError : new IllegalStateException("its class ran without this test");
             start(index);
             reporter.setUpFailed(tests.get(index), reason);
         }

@@ -73,7 +73,7 @@ final class AssertionFilter {
      */
     String rejection(Throwable thrown, StackTraceElement[] stack, int from) {
         if (Thread.currentThread() != testThread) {
-            return "it is asked by another thread than the test's";
+            return "it runs in another thread than the test";
         }
         return stack.length >= MAX_STACK_DEPTH ? "it is too deep in the stack" : FailureCatchers.find(thrown, stack, from);
     }

@@ -123,7 +123,7 @@ public final class AssertionRecorder {
         // Behind this class and the assertion itself.
         String rejection = filter.rejection(thrown, trace, 2);
         if (rejection != null) {
-            evaluation.file.gap("assertion", evaluation.site + " is not let fail: " + rejection);
+            evaluation.file.gap("assertion", evaluation.site + " is not filtered: " + rejection);
         }
         return rejection == null;
     }
@@ -164,7 +164,7 @@ public final class AssertionRecorder {
             return;
         }
         if (last.site.number < 0 && LayerRecorder.filter() != null) {
-            last.file.gap("assertion", last.site + " is not told: there is more than one assertion that it could be, or none that is known");
+            last.file.gap("assertion", last.site + " is not recorded: it matches no known assertion, or several");
         } else {
             // An assertion that may never fail must not be learned as one that varies.
             boolean isExempt = last.label.startsWith(NEVER_FILTERED) && outcome.equals("failed");
@@ -183,7 +183,7 @@ public final class AssertionRecorder {
         return values;
     }
 
-    /** AssertJ passes its own assertion object, which holds the actual value. */
+    /** AssertJ passes its own assertion object, which has the actual value. */
     private static Object unwrapped(Object argument) {
         Class<?> type = argument == null ? null : argument.getClass();
         while (type != null && !type.getName().equals("org.assertj.core.api.AbstractAssert")) {

@@ -53,7 +53,7 @@ final class LayerFile {
             write("site", number, fileNumber, site.function, site.expression, site.ordinal, site.line);
         }
         if (outcome.equals("held") && (passesBySite.merge(number, 1, Integer::sum) > MAX_PASSES_PER_SITE || ++passes > MAX_PASSES)) {
-            gap("assertion", "more assertions were evaluated than are told");
+            gap("assertion", "more assertions were evaluated than are recorded");
             return;
         }
         List<List<Object>> pairs = new ArrayList<>();

@@ -41,7 +41,7 @@ public final class LayerRecorder {
 
     /**
      * {@code path}: a file with the requested layers, the output directory, the project root and
-     * the source directories. A table of the assertions is beside it.
+     * the source directories. A table of the assertions is in the same directory.
      */
     public static void install(String path, Instrumentation jvm) throws IOException {
         List<String> lines = Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8);

@@ -71,10 +71,10 @@ final class WindowSnapshot {
             }
         } catch (InterruptedException stopped) {
             wasInterrupted = true;
-            file.gap("interface", "the test was interrupted while windows were looked at");
+            file.gap("interface", "the test was interrupted while windows were recorded");
             return;
         } catch (RuntimeException | LinkageError error) {
-            file.gap("interface", "windows cannot be looked at: " + error);
+            file.gap("interface", "windows cannot be recorded: " + error);
             return;
         } finally {
             if (wasInterrupted) {
@@ -85,7 +85,7 @@ final class WindowSnapshot {
             file.step("the end of the test", titles.toString(), tree, text.toString());
         }
         if (tree.size() >= MAX_COMPONENTS) {
-            file.gap("interface", "of windows with very many components only the beginning is told");
+            file.gap("interface", "windows with very many components were truncated");
         }
     }
 

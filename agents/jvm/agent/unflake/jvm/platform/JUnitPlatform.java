@@ -69,9 +69,7 @@ public final class JUnitPlatform implements TestFramework {
         if (!module.list("excludegroups").isEmpty()) {
             tags.add(TagFilter.excludeTags(module.list("excludegroups")));
         }
-        if (isParallel()) {
-            module.notes.add("its tests run one after the other (" + PARALLEL_EXECUTION + ")");
-        }
+        module.hasOwnOrder |= isParallel();
         for (ReorderingEngine engine : engines) {
             LauncherDiscoveryRequest request = request(selectors);
             launcher(engine).discover(request);
@@ -156,9 +154,14 @@ public final class JUnitPlatform implements TestFramework {
             for (; next < tests.size() && engineOf(tests.get(next).key) == engine; next++) {
                 together.add(tests.get(next));
             }
+            reporter.runSideBySide(runsSideBySide());
             engine.run(together, reporter::beforeTest);
             launcher(engine).execute(request(selectors(together)), new PlatformListener(engine, reporter));
         }
+    }
+
+    private boolean runsSideBySide() throws IOException {
+        return module.runsAsConfigured && isParallel();
     }
 
     /** Whether the project runs tests in parallel, by Surefire's settings, a property or a file. */
@@ -199,7 +202,7 @@ public final class JUnitPlatform implements TestFramework {
         return LauncherDiscoveryRequestBuilder.request()
                 .selectors(selectors)
                 .configurationParameters(module.parameters())
-                .configurationParameter(PARALLEL_EXECUTION, "false")
+                .configurationParameter(PARALLEL_EXECUTION, String.valueOf(runsSideBySide()))
                 .build();
     }
 

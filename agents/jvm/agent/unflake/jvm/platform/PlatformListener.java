@@ -1,6 +1,8 @@
 package unflake.jvm.platform;
 
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import org.junit.platform.engine.TestExecutionResult.Status;
 import org.junit.platform.engine.TestExecutionResult;
@@ -15,10 +17,10 @@ final class PlatformListener implements TestExecutionListener {
     private final ReorderingEngine engine;
     private final ResultReporter reporter;
     private final Set<RequestedTest> started = new HashSet<>();
-    /** The running test, and the first failure of dynamic tests in it. */
+    /** The class or test that started last. */
     private DescriptorProxy current;
-    private Throwable failure;
-    private RequestedTest last;
+    /** The first failure of dynamic tests in each test. */
+    private final Map<DescriptorProxy, Throwable> failures = new HashMap<>();
 
     PlatformListener(ReorderingEngine engine, ResultReporter reporter) {
         this.engine = engine;
@@ -30,18 +32,18 @@ final class PlatformListener implements TestExecutionListener {
         AgentError.guard(() -> onStarted(test));
     }
 
-    private void onStarted(TestIdentifier test) {
+    private synchronized void onStarted(TestIdentifier test) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         if (proxy != null) {
             current = proxy;
-            failure = null;
+            failures.remove(proxy);
             if (proxy.test != null) {
                 start(proxy.test, proxy);
             } else {
                 proxy.requestedTests().stream().limit(1).forEach(first -> reporter.announce(first, JUnitPlatform.classOf(proxy.real)));
             }
         } else if (invocation(test) != null) {
-            start(invocation(test), current);
+            start(invocation(test), parent(test));
         }
     }
 
@@ -50,12 +52,12 @@ final class PlatformListener implements TestExecutionListener {
         AgentError.guard(() -> onSkipped(test, reason));
     }
 
-    private void onSkipped(TestIdentifier test, String reason) {
+    private synchronized void onSkipped(TestIdentifier test, String reason) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         if (proxy != null) {
             proxy.requestedTests().forEach(skipped -> skip(skipped, proxy, reason));
         } else if (invocation(test) != null) {
-            skip(invocation(test), current, reason);
+            skip(invocation(test), parent(test), reason);
         }
     }
 
@@ -64,16 +66,17 @@ final class PlatformListener implements TestExecutionListener {
         AgentError.guard(() -> onFinished(test, result));
     }
 
-    private void onFinished(TestIdentifier test, TestExecutionResult result) {
+    private synchronized void onFinished(TestIdentifier test, TestExecutionResult result) {
         DescriptorProxy proxy = engine.proxies.get(test.getUniqueId());
         Throwable thrown = result.getThrowable().orElse(null);
         if (proxy == null) {
             if (invocation(test) != null) {
                 finish(invocation(test), result.getStatus(), thrown);
-            } else if (result.getStatus() == Status.FAILED && failure == null) {
-                failure = thrown;
+            } else if (result.getStatus() == Status.FAILED && parent(test) != null) {
+                failures.putIfAbsent(parent(test), thrown);
             }
         } else if (proxy.test != null) {
+            Throwable failure = failures.get(proxy);
             boolean nestedFailed = result.getStatus() == Status.SUCCESSFUL && failure != null;
             finish(proxy.test, nestedFailed ? Status.FAILED : result.getStatus(), nestedFailed ? failure : thrown);
         } else if (result.getStatus() != Status.SUCCESSFUL) {
@@ -87,7 +90,9 @@ final class PlatformListener implements TestExecutionListener {
      */
     private void containerFailed(DescriptorProxy proxy, Status status, Throwable thrown) {
         boolean allStarted = true;
+        RequestedTest last = null;
         for (RequestedTest test : proxy.requestedTests()) {
+            last = test;
             if (started.contains(test)) {
                 continue;
             }
@@ -105,12 +110,27 @@ final class PlatformListener implements TestExecutionListener {
     }
 
     private RequestedTest invocation(TestIdentifier test) {
-        return current == null ? null : current.invocations.get(test.getUniqueId());
+        DescriptorProxy parent = parent(test);
+        return parent == null ? null : parent.invocations.get(test.getUniqueId());
+    }
+
+    /**
+     * The class or test that a dynamic test belongs to. One by one, it is the last that started: a
+     * test can run again, and dynamic tests have the same names then.
+     */
+    private DescriptorProxy parent(TestIdentifier test) {
+        if (!reporter.isSideBySide()) {
+            return current;
+        }
+        String id = test.getUniqueId();
+        while (id.contains("/[") && !engine.proxies.containsKey(id)) {
+            id = id.substring(0, id.lastIndexOf("/["));
+        }
+        return engine.proxies.get(id);
     }
 
     private void start(RequestedTest test, DescriptorProxy proxy) {
         started.add(test);
-        last = test;
         reporter.start(test, JUnitPlatform.classOf(proxy.real));
     }
 
@@ -128,7 +148,7 @@ final class PlatformListener implements TestExecutionListener {
                 reporter.skipped(test, thrown == null ? "" : thrown.getMessage());
                 break;
             default:
-                reporter.failed(test, thrown == null ? new AssertionError("it failed without a word") : thrown);
+                reporter.failed(test, thrown == null ? new AssertionError("failed without a message") : thrown);
         }
     }
 }

@@ -6,7 +6,7 @@ import java.io.StringWriter;
 /** Describes an exception for people: type, message, stack trace and the line of the test. */
 public final class FailureDescription {
     private static final String[] RUNNER_PACKAGES = {
-        "org.junit.", "junit.framework.", "unflake.jvm.", "java.lang.reflect.", "jdk.internal.reflect.", "sun.reflect.",
+        "org.junit.", "junit.framework.", "org.testng.", "unflake.jvm.", "java.lang.reflect.", "jdk.internal.reflect.", "sun.reflect.",
         "java.util.", "java.base/"
     };
 

@@ -21,6 +21,10 @@ public final class TestModule {
     public final Properties settings;
     /** Whether project code has run, so that this process is no fresh environment. */
     public boolean hasRunProjectCode;
+    /** Whether the framework itself decides in which order, or how many at once, tests run. */
+    public boolean hasOwnOrder;
+    /** Whether tests run as the project configures it, and not one by one in a given order. */
+    public boolean runsAsConfigured;
     private TestSelection selection;
 
     private TestModule(Properties settings) {
@@ -114,7 +118,7 @@ public final class TestModule {
         try {
             return selection.includes(className, method) || selection.includes(className, bareName);
         } catch (ReflectiveOperationException changed) {
-            throw new IllegalStateException("this Surefire has another filter than was known: " + changed);
+            throw new IllegalStateException("this Surefire has an unknown filter: " + changed);
         }
     }
 }

@@ -126,13 +126,55 @@ final class ContainerDiff {
 
     /** The size differs, or elements that cannot be named are different ones. */
     private void replaced(AccessPath path, ObjectSnapshot snapshot, String kind, Object[] after) {
-        String text = ValueFormatter.format(after, snapshot.shape == ObjectShape.MAP, element -> ValueFormatter.format(element, 0));
-        diff.cells.add(new StateCell(path.text(), kind, diff.textOf(path.target), text, null, diff.restoring(snapshot.internals::restore, path.target)));
+        String before = diff.textOf(path.target);
+        String text = text(after, snapshot);
+        if (StateCell.bounded(before).equals(StateCell.bounded(text)) || before.contains("…") || text.contains("…")) {
+            before = differing(snapshot.parts, after, snapshot);
+            text = differing(after, snapshot.parts, snapshot);
+        }
+        diff.cells.add(new StateCell(path.text(), kind, before, text, null, diff.restoring(snapshot.internals::restore, path.target)));
         Set<Object> old = Collections.newSetFromMap(new IdentityHashMap<>());
         Collections.addAll(old, snapshot.parts);
         List<Object> remaining = new ArrayList<>(Arrays.asList(after));
         remaining.removeIf(element -> !old.contains(element));
         descendInto(path, remaining.toArray());
+    }
+
+    private static String text(Object[] contents, ObjectSnapshot snapshot) {
+        return ValueFormatter.format(contents, snapshot.shape == ObjectShape.MAP, element -> ValueFormatter.format(element, 0));
+    }
+
+    /** How many elements there are, and those that others do not have; where the order counts, with their position. */
+    private static String differing(Object[] contents, Object[] others, ObjectSnapshot snapshot) {
+        int stride = snapshot.shape == ObjectShape.MAP ? 2 : 1;
+        boolean isOrdered = snapshot.shape == ObjectShape.LIST || snapshot.shape == ObjectShape.QUEUE;
+        Object[] own;
+        String position = "";
+        if (isOrdered) {
+            int shorter = Math.min(contents.length, others.length);
+            int start = 0;
+            while (start < shorter && ObjectShape.same(contents[start], others[start])) {
+                start++;
+            }
+            int end = 0;
+            while (end < shorter - start && ObjectShape.same(contents[contents.length - 1 - end], others[others.length - 1 - end])) {
+                end++;
+            }
+            own = Arrays.copyOfRange(contents, start, contents.length - end);
+            position = "from [" + start + "] on ";
+        } else {
+            List<Object> rest = new ArrayList<>();
+            Set<Object> known = Collections.newSetFromMap(new IdentityHashMap<>());
+            Collections.addAll(known, others);
+            for (int index = 0; index < contents.length; index += stride) {
+                if (!known.contains(contents[index])) {
+                    rest.addAll(Arrays.asList(contents).subList(index, index + stride));
+                }
+            }
+            own = rest.toArray();
+        }
+        String items = contents.length / stride + " items";
+        return own.length == 0 ? items : items + ", " + position + text(own, snapshot);
     }
 
     private static boolean areNameable(Object[] contents, int stride) {

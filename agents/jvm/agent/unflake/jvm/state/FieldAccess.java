@@ -51,6 +51,17 @@ final class FieldAccess {
         return fields.toArray(NONE);
     }
 
+    /** All static fields that source code declares, constants too. */
+    static List<Field> declaredStatics(Class<?> type) {
+        List<Field> fields = new ArrayList<>();
+        for (Field field : declaredFields(type)) {
+            if (Modifier.isStatic(field.getModifiers()) && !field.isSynthetic() && makeAccessible(field)) {
+                fields.add(field);
+            }
+        }
+        return fields;
+    }
+
     private static Field[] declaredFields(Class<?> type) {
         try {
             return type.getDeclaredFields();

@@ -14,6 +14,9 @@ import unflake.jvm.util.ValueFormatter;
 
 /** Differences between the heap and a snapshot, each by the shortest path to it. */
 final class HeapDiff {
+    private static final int MAX_LEVELS = 3;
+    private static final int MAX_PARTS = 50;
+
     final List<StateCell> cells = new ArrayList<>();
     /** Paths of thread locals, to name what they hold. */
     final Map<Object, String> threadLocalPaths = new IdentityHashMap<>();
@@ -21,9 +24,16 @@ final class HeapDiff {
     private final Set<Object> visited = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Deque<AccessPath> queue = new ArrayDeque<>();
     private final ContainerDiff contents;
+    /** How many levels of replaced objects are compared with those that replaced them. */
+    private final int levels;
 
     HeapDiff(HeapSnapshot heap) {
+        this(heap, MAX_LEVELS);
+    }
+
+    private HeapDiff(HeapSnapshot heap, int levels) {
         this.heap = heap;
+        this.levels = levels;
         contents = new ContainerDiff(this);
     }
 
@@ -33,6 +43,29 @@ final class HeapDiff {
             fields(path, null, statics.fields, snapshot.parts, "static field", statics.names);
             drain();
         });
+    }
+
+    /** The objects on the way to these cells; nothing has changed yet. */
+    List<AccessPath> locate(Set<String> cells) {
+        List<AccessPath> located = new ArrayList<>();
+        heap.roots().forEach((statics, snapshot) -> {
+            if (isOnTheWay(statics.path, cells)) {
+                located.add(new AccessPath(statics, null, statics.path));
+                fields(new AccessPath(null, null, statics.path), null, statics.fields, snapshot.parts, "static field", statics.names);
+                while (!queue.isEmpty()) {
+                    AccessPath path = queue.remove();
+                    if (isOnTheWay(path.text(), cells)) {
+                        located.add(path);
+                        compareObject(path, heap.snapshotOf(path.target));
+                    }
+                }
+            }
+        });
+        return located;
+    }
+
+    private static boolean isOnTheWay(String path, Set<String> cells) {
+        return cells.stream().anyMatch(cell -> cell.startsWith(path));
     }
 
     /** Compares an object that is not reached through static fields. */
@@ -111,9 +144,41 @@ final class HeapDiff {
         if (before == after) {
             descend(after, parent, segment);
         } else if (!ObjectShape.same(before, after)) {
-            String path = parent.text() + segment;
-            cells.add(new StateCell(path, kind, textOf(before), ValueFormatter.format(after, 1), fixed, restoring(write, before)));
+            AccessPath path = new AccessPath(after, parent, segment);
+            StateCell cell = new StateCell(path.text(), kind, textOf(before), ValueFormatter.format(after, 1), fixed, restoring(write, before));
+            cell.inside = parts(path, before);
+            cells.add(cell);
         }
+    }
+
+    /** The parts in which an object differs from the one of its kind that it replaced. */
+    private List<StateCell> parts(AccessPath path, Object before) {
+        ObjectSnapshot snapshot = before == null || path.target == null ? null : heap.snapshotOf(before);
+        if (levels == 0 || snapshot == null || before.getClass() != path.target.getClass() || !snapshot.hasNamedParts()) {
+            return Collections.emptyList();
+        }
+        HeapDiff inner = new HeapDiff(heap, levels - 1);
+        try {
+            inner.compareObject(path, snapshot);
+        } catch (RuntimeException concurrentChange) {
+            return Collections.emptyList();
+        }
+        // What has no parts by name cannot be restored inside of another object.
+        inner.cells.removeIf(cell -> cell.path.equals(path.text()));
+        return inner.cells.size() > MAX_PARTS ? Collections.emptyList() : inner.cells;
+    }
+
+    /** Compares one located object, or the static fields of a class, without what it leads to. */
+    static List<StateCell> compareAlone(HeapSnapshot heap, AccessPath path) {
+        HeapDiff alone = new HeapDiff(heap);
+        if (path.target instanceof StaticFields) {
+            StaticFields statics = (StaticFields) path.target;
+            AccessPath root = new AccessPath(null, null, statics.path);
+            alone.fields(root, null, statics.fields, heap.roots().get(statics).parts, "static field", statics.names);
+        } else {
+            alone.compareObject(path, heap.snapshotOf(path.target));
+        }
+        return alone.cells;
     }
 
     /** Text of a remembered value. */

@@ -65,7 +65,7 @@ final class HeapSnapshot {
         try {
             return ObjectSnapshot.of(target);
         } catch (RuntimeException concurrentChange) {
-            addUnknown("a " + ValueFormatter.nameOf(target.getClass()) + " could not be looked at: " + concurrentChange);
+            addUnknown("a " + ValueFormatter.nameOf(target.getClass()) + " could not be read: " + concurrentChange);
             return null;
         }
     }

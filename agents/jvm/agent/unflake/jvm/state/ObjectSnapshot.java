@@ -45,6 +45,11 @@ final class ObjectSnapshot {
         }
     }
 
+    /** Whether another object of the class can be compared with it part by part. */
+    boolean hasNamedParts() {
+        return shape == ObjectShape.MAP || shape == ObjectShape.SET || shape == ObjectShape.LIST || shape == ObjectShape.OBJECT;
+    }
+
     static ObjectSnapshot ofStatics(Field[] fields) {
         return new ObjectSnapshot(ObjectShape.OBJECT, FieldAccess.read(null, fields), null, null);
     }

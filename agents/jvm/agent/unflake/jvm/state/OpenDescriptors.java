@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Files and listening ports that the process holds open, read from {@code /proc} on Linux. On other
+ * Files and listening ports that the process has open, read from {@code /proc} on Linux. On other
  * systems nothing is reported.
  */
 final class OpenDescriptors {
@@ -30,7 +30,7 @@ final class OpenDescriptors {
         List<StateCell> cells = new ArrayList<>();
         scan().forEach((name, what) -> {
             if (!remembered.containsKey(name)) {
-                cells.add(new StateCell(name, "descriptor", null, what, "whoever opened it alone can close it", null));
+                cells.add(new StateCell(name, "descriptor", null, what, "only the code that opened it can close it", null));
             }
         });
         return cells;

@@ -1,5 +1,6 @@
 package unflake.jvm.state;
 
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Enumeration;
@@ -14,6 +15,8 @@ import java.util.TimeZone;
 import java.util.logging.Handler;
 import java.util.logging.LogManager;
 import java.util.logging.Logger;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import unflake.jvm.util.ValueFormatter;
 
 /**
@@ -39,11 +42,13 @@ final class ProcessSettings {
     }
 
     private final boolean logging;
+    private final boolean management;
     private Map<String, Setting> remembered = Collections.emptyMap();
 
-    /** {@code logging}: whether JDK loggers are in use; asking would initialize them. */
-    ProcessSettings(boolean logging) {
+    /** Whether JDK loggers and the MBean server are in use: asking them would initialize them. */
+    ProcessSettings(boolean logging, boolean management) {
         this.logging = logging;
+        this.management = management;
     }
 
     void remember() {
@@ -100,7 +105,22 @@ final class ProcessSettings {
         if (logging) {
             loggers(settings);
         }
+        if (management) {
+            beans(settings);
+        }
         return settings;
+    }
+
+    private static void beans(Map<String, Setting> settings) {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        for (ObjectName name : new java.util.TreeSet<>(server.queryNames(null, null))) {
+            settings.put("MBean " + name, new Setting("MBean", "registered", value -> {
+                if (value != null) {
+                    throw new IllegalStateException("the MBean is gone");
+                }
+                server.unregisterMBean(name);
+            }));
+        }
     }
 
     /** Sets the default locale without its two categories. */

@@ -93,7 +93,7 @@ final class ProjectFiles {
                 }
             });
         } catch (IOException error) {
-            unknown.add("files could not be looked at: " + error);
+            unknown.add("files could not be compared: " + error);
         }
         if (entries.size() >= MAX_FILES) {
             unknown.add("the module has more than " + MAX_FILES + " files; they were not compared");
@@ -112,12 +112,16 @@ final class ProjectFiles {
             return entries;
         }
         try (Stream<Path> paths = Files.list(temporary)) {
-            paths.filter(path -> !path.getFileName().toString().startsWith("unflake") && !path.getFileName().toString().startsWith("hsperf"))
-                    .filter(path -> !root.startsWith(path)).forEach(entries::add);
+            paths.filter(path -> !belongsToTools(path.getFileName().toString())).filter(path -> !root.startsWith(path)).forEach(entries::add);
         } catch (IOException | RuntimeException error) {
-            unknown.add("the temporary directory could not be looked at: " + error);
+            unknown.add("the temporary directory could not be compared: " + error);
         }
         return entries;
+    }
+
+    /** Of unflake, of the JVM and its attach mechanism. */
+    private static boolean belongsToTools(String name) {
+        return name.startsWith("unflake") || name.startsWith("hsperf") || name.startsWith(".java_pid") || name.startsWith(".attach_pid");
     }
 
     private static byte[] read(Path path) {
@@ -146,14 +150,19 @@ final class ProjectFiles {
                 continue;
             }
             boolean isLost = before != null && !before.directory && before.contents == null;
-            String fixed = isLost ? "it is too large for a copy to be kept" : null;
+            String fixed = isLost ? "it is too large to copy" : null;
             cells.add(new StateCell("file " + base.relativize(path), "file", before == null ? null : before.text(), after == null ? null : after.text(), fixed,
                     () -> restore(path)));
         }
+        return cells;
+    }
+
+    List<StateCell> newTemporaries() {
+        List<StateCell> cells = new ArrayList<>();
         for (Path path : temporaries()) {
             if (!rememberedTemporaries.contains(path)) {
                 cells.add(new StateCell("file " + path, "file", null, "in the temporary directory",
-                        "others use the temporary directory, too, and it may be theirs", null));
+                        "another program may have created it", null));
             }
         }
         return cells;

@@ -5,13 +5,17 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import unflake.jvm.protocol.DriverOutput;
 import unflake.jvm.protocol.FailureDescription;
 import unflake.jvm.protocol.JsonObject;
+import unflake.jvm.util.JvmAccess;
 
 /**
  * Finds what tests leave behind: remembers the state before the first test, compares it after some
@@ -20,16 +24,25 @@ import unflake.jvm.protocol.JsonObject;
  *
  * <p>{@code after N}: compare after this many tests; {@code class NAME}: initialize this class
  * beforehand, so that its initial state is known; {@code restore PATH}: restore this cell; {@code
- * root DIR}: the base of file names; {@code tell FILE}: where to write the differences; {@code
- * scout FILE}: instead of all this, write the classes that the tests initialize, and restore the
- * project's files.
+ * watch PATH}: find the line that wrote this cell last; {@code source DIR}: a source directory;
+ * {@code root DIR}: the base of file names; {@code report FILE}: where to write the differences;
+ * {@code scout FILE}: instead of all this, write the classes that the tests initialize, and restore
+ * the project's files.
  */
 public final class StateProbe {
+    /** Initialized with the services of the JDK that have state of their own. */
+    private static final String LOGGING = "java.util.logging.LogManager";
+    private static final String MANAGEMENT = "com.sun.jmx.mbeanserver.JmxMBeanServer";
+
     private static StateProbe active;
 
     private final JvmAccess jvm;
     private final List<String> classes = new ArrayList<>();
     private final List<String> restore = new ArrayList<>();
+    private final List<String> watched = new ArrayList<>();
+    private final List<String> sources = new ArrayList<>();
+    /** Null if nothing is watched. */
+    private WriteWatch watch;
     private int after;
     private String report;
     private String classList;
@@ -40,11 +53,13 @@ public final class StateProbe {
     private final ThreadState threads = new ThreadState();
     private final ProjectFiles files = new ProjectFiles();
     private final OpenDescriptors openDescriptors = new OpenDescriptors();
+    private final ClassInitialization initialization;
     private ProcessSettings processSettings;
     private final List<String> unknown = new ArrayList<>();
 
     private StateProbe(JvmAccess jvm, String path) throws Exception {
         this.jvm = jvm;
+        initialization = new ClassInitialization(jvm);
         for (String line : Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8)) {
             int end = line.indexOf(' ');
             String rest = unescape(line.substring(end + 1));
@@ -58,10 +73,16 @@ public final class StateProbe {
                 case "restore":
                     restore.add(rest);
                     break;
+                case "watch":
+                    watched.add(rest);
+                    break;
+                case "source":
+                    sources.add(rest);
+                    break;
                 case "root":
                     files.base = Paths.get(rest);
                     break;
-                case "tell":
+                case "report":
                     report = rest;
                     break;
                 default:
@@ -84,6 +105,10 @@ public final class StateProbe {
     /** Called before any project class is loaded. */
     public static void install(String path, Instrumentation jvm) throws Exception {
         active = new StateProbe(new JvmAccess(jvm), path);
+        if (!active.watched.isEmpty()) {
+            active.watch = new WriteWatch(active.watched, active.sources, active.files.base);
+            jvm.addTransformer(active.watch);
+        }
     }
 
     /** Returns null if state is not probed. */
@@ -92,27 +117,28 @@ public final class StateProbe {
     }
 
     public void remember() {
-        for (String name : classes) {
-            try {
-                Class.forName(name, true, Thread.currentThread().getContextClassLoader());
-            } catch (Throwable error) {
-                unknown.add(name + " could not be initialised before the tests: " + error);
-            }
+        initialization.initialize(classes);
+        initialization.remember();
+        if (classList == null) {
+            // First, because reading them sets static fields.
+            processSettings = new ProcessSettings(uses(LOGGING), uses(MANAGEMENT));
+            processSettings.remember();
         }
         statics = StaticFields.all(jvm);
         if (classList == null) {
             heap.remember(statics.values());
             threads.remember(heap);
-            processSettings = new ProcessSettings(usesLogging());
-            processSettings.remember();
             openDescriptors.remember();
         }
         files.remember();
+        if (watch != null) {
+            watch.start(heap, processSettings);
+        }
     }
 
-    private boolean usesLogging() {
+    private boolean uses(String className) {
         for (Class<?> type : jvm.loadedClasses()) {
-            if (type.getName().equals("java.util.logging.LogManager")) {
+            if (type.getName().equals(className)) {
                 return jvm.isInitialized(type);
             }
         }
@@ -127,13 +153,16 @@ public final class StateProbe {
         isCompared = true;
         try {
             List<StateCell> cells = compare();
+            if (watch != null) {
+                watch.finish(cells);
+            }
             writeReport(cells);
             output.send(new JsonObject().put("changed", report));
             if (!restore.isEmpty()) {
                 output.send(new JsonObject().put("restored", true).put("failed", restoreCells(cells)));
             }
         } catch (Exception error) {
-            output.send(new JsonObject().put("problem", "what tests left behind could not be looked at: " + FailureDescription.stackTrace(error)));
+            output.send(new JsonObject().put("problem", "leaked state could not be compared: " + FailureDescription.stackTrace(error)));
         }
     }
 
@@ -142,13 +171,16 @@ public final class StateProbe {
         if (classList == null) {
             return;
         }
-        List<String> names = new ArrayList<>();
+        Set<String> names = new LinkedHashSet<>();
+        initialization.late().forEach(type -> names.add(type.getName()));
         for (String name : StaticFields.all(jvm).keySet()) {
             if (!statics.containsKey(name)) {
-                String type = name.replaceFirst("#.*", "");
-                if (!names.contains(type)) {
-                    names.add(type);
-                }
+                names.add(name.replaceFirst("#.*", ""));
+            }
+        }
+        for (String service : new String[] {LOGGING, MANAGEMENT}) {
+            if (uses(service)) {
+                names.add(service);
             }
         }
         for (StateCell cell : files.changes()) {
@@ -164,17 +196,30 @@ public final class StateProbe {
     private List<StateCell> compare() {
         HeapDiff differences = new HeapDiff(heap);
         differences.compareStatics();
-        List<StateCell> cells = new ArrayList<>(threads.changes(differences));
-        cells.addAll(0, differences.cells);
+        List<StateCell> ofThreads = threads.changes(differences);
+        // What matters least often comes last: it is named only where nothing else is found.
+        List<StateCell> cells = new ArrayList<>(differences.cells);
         cells.addAll(processSettings.changes());
-        cells.addAll(openDescriptors.changes());
         cells.addAll(files.changes());
-        long lateClasses = StaticFields.all(jvm).keySet().stream().filter(name -> !statics.containsKey(name)).count();
-        if (lateClasses > 0) {
-            unknown.add(lateClasses + (lateClasses == 1 ? " class was" : " classes were") + " initialised only then, and nobody knows what was in "
-                    + (lateClasses == 1 ? "it" : "them") + " before");
-        }
+        cells.addAll(ofThreads);
+        cells.addAll(openDescriptors.changes());
+        cells.addAll(files.newTemporaries());
+        cells.addAll(initialization.cells());
+        cells.sort(Comparator.comparingInt(StateProbe::rank));
         return withUniquePaths(cells);
+    }
+
+    /** Counters count in every test, and what cannot be restored cannot be proven. */
+    private static int rank(StateCell cell) {
+        return cell.fixed != null ? 2 : isCounter(cell) ? 1 : 0;
+    }
+
+    private static boolean isCounter(StateCell cell) {
+        try {
+            return Long.parseLong(String.valueOf(cell.before)) < Long.parseLong(String.valueOf(cell.after));
+        } catch (NumberFormatException noNumber) {
+            return false;
+        }
     }
 
     /** Numbers cells that have the same path. */
@@ -191,7 +236,7 @@ public final class StateProbe {
     private void writeReport(List<StateCell> cells) throws Exception {
         List<JsonObject> messages = new ArrayList<>();
         cells.forEach(cell -> messages.add(cell.toJson()));
-        for (List<String> source : java.util.Arrays.asList(heap.unknown, threads.unknown, files.unknown)) {
+        for (List<String> source : java.util.Arrays.asList(heap.unknown, threads.unknown, files.unknown, initialization.unknown)) {
             unknown.addAll(source);
         }
         String text = new JsonObject().put("format", 1).put("cells", messages).put("unknown", unknown).toString();
@@ -201,7 +246,10 @@ public final class StateProbe {
     /** Returns the cells that could not be restored. */
     private List<JsonObject> restoreCells(List<StateCell> cells) {
         Map<String, StateCell> byPath = new LinkedHashMap<>();
-        cells.forEach(cell -> byPath.put(cell.path, cell));
+        for (StateCell cell : cells) {
+            byPath.put(cell.path, cell);
+            cell.inside.forEach(part -> byPath.putIfAbsent(part.path, part));
+        }
         List<JsonObject> failed = new ArrayList<>();
         for (String path : restore) {
             StateCell cell = byPath.get(path);

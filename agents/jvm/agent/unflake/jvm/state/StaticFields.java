@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import unflake.jvm.util.JvmAccess;
 
 /** The static fields of one class that tests can change. */
 final class StaticFields {
@@ -15,7 +16,13 @@ final class StaticFields {
      */
     private static final String[][] JDK_STATE = {
         {"java.net.URL", "factory", "URL.setURLStreamHandlerFactory"},
+        {"java.net.URL", "handlers", "the handlers of java.net.URL"},
         {"java.net.URLConnection", "factory", "URLConnection.setContentHandlerFactory"},
+        {"java.net.URLConnection", "fileNameMap", "URLConnection.getFileNameMap()"},
+        {"java.net.URLConnection", "defaultUseCaches", "URLConnection.getDefaultUseCaches()"},
+        {"java.net.HttpURLConnection", "followRedirects", "HttpURLConnection.getFollowRedirects()"},
+        {"java.net.Socket", "factory", "Socket.setSocketImplFactory"},
+        {"java.net.ServerSocket", "factory", "ServerSocket.setSocketFactory"},
         {"java.net.Authenticator", "theAuthenticator", "Authenticator.getDefault()"},
         {"java.net.ProxySelector", "theProxySelector", "ProxySelector.getDefault()"},
         {"java.net.CookieHandler", "cookieHandler", "CookieHandler.getDefault()"},
@@ -26,6 +33,11 @@ final class StaticFields {
         {"sun.security.jca.Providers", "providerList", "Security.getProviders()"},
         {"java.security.Security", "props", "Security.getProperty"},
         {"java.sql.DriverManager", "registeredDrivers", "DriverManager.getDrivers()"},
+        {"java.sql.DriverManager", "loginTimeout", "DriverManager.getLoginTimeout()"},
+        {"java.sql.DriverManager", "logWriter", "DriverManager.getLogWriter()"},
+        {"java.nio.charset.Charset", "defaultCharset", "Charset.defaultCharset()"},
+        {"java.time.zone.ZoneRulesProvider", "ZONES", "ZoneRulesProvider.registerProvider"},
+        {"java.util.prefs.Preferences", "factory", "Preferences.systemRoot()"},
         {"java.lang.ApplicationShutdownHooks", "hooks", "Runtime.addShutdownHook"},
         {"java.lang.management.ManagementFactory", "platformMBeanServer", "ManagementFactory.getPlatformMBeanServer()"},
     };
@@ -46,25 +58,14 @@ final class StaticFields {
      * of libraries, then the JDK's.
      */
     static Map<String, StaticFields> all(JvmAccess jvm) {
-        List<Class<?>> project = new ArrayList<>();
-        List<Class<?>> libraries = new ArrayList<>();
         Map<String, Class<?>> jdkClasses = new LinkedHashMap<>();
         for (Class<?> type : jvm.loadedClasses()) {
-            if (type.isArray() || type.isPrimitive() || !jvm.isInitialized(type)) {
-                continue;
-            }
-            if (ObjectShape.isJdk(type)) {
+            if (!type.isArray() && !type.isPrimitive() && ObjectShape.isJdk(type) && jvm.isInitialized(type)) {
                 jdkClasses.put(type.getName(), type);
-            } else if (isDeclaredInSource(type)) {
-                (isProjectClass(type) ? project : libraries).add(type);
             }
         }
-        Comparator<Class<?>> byName = Comparator.comparing(Class::getName);
-        project.sort(byName);
-        libraries.sort(byName);
-        project.addAll(libraries);
         Map<String, StaticFields> result = new LinkedHashMap<>();
-        for (Class<?> type : project) {
+        for (Class<?> type : sourceClasses(jvm)) {
             Field[] fields = FieldAccess.staticFields(type);
             String[] names = new String[fields.length];
             for (int index = 0; index < fields.length; index++) {
@@ -86,6 +87,23 @@ final class StaticFields {
         return result;
     }
 
+    /** The initialized classes of the project, then those of libraries. */
+    static List<Class<?>> sourceClasses(JvmAccess jvm) {
+        List<Class<?>> project = new ArrayList<>();
+        List<Class<?>> libraries = new ArrayList<>();
+        for (Class<?> type : jvm.loadedClasses()) {
+            boolean isInherent = type.isArray() || type.isPrimitive() || ObjectShape.isJdk(type);
+            if (!isInherent && isDeclaredInSource(type) && jvm.isInitialized(type)) {
+                (isProjectClass(type) ? project : libraries).add(type);
+            }
+        }
+        Comparator<Class<?>> byName = Comparator.comparing(Class::getName);
+        project.sort(byName);
+        libraries.sort(byName);
+        project.addAll(libraries);
+        return project;
+    }
+
     /** Neither generated at run time nor part of the test runner. */
     private static boolean isDeclaredInSource(Class<?> type) {
         String name = type.getName();
@@ -94,7 +112,7 @@ final class StaticFields {
     }
 
     /** Project classes are in directories, libraries in jars. */
-    private static boolean isProjectClass(Class<?> type) {
+    static boolean isProjectClass(Class<?> type) {
         try {
             return type.getProtectionDomain().getCodeSource().getLocation().getPath().endsWith("/");
         } catch (RuntimeException unknown) {
@@ -103,7 +121,7 @@ final class StaticFields {
     }
 
     /** The name in source code. */
-    private static String sourceName(Class<?> type) {
+    static String sourceName(Class<?> type) {
         return type.getName().replaceAll("\\$(?=[\\p{L}_])", ".");
     }
 }

@@ -28,7 +28,7 @@ final class ThreadState {
         for (Thread thread : liveThreads()) {
             if (!alive.contains(thread)) {
                 cells.add(new StateCell("thread " + ObjectShape.key(thread.getName()), "thread", null, describe(thread),
-                        "a thread that was started cannot be taken back", null));
+                        "a started thread cannot be undone", null));
             }
         }
         Map<ThreadLocal<?>, Object> current = locals();
@@ -63,7 +63,7 @@ final class ThreadState {
         }
     }
 
-    /** By the field that holds it, or else by the type of its value. */
+    /** By the field that refers to it, or else by the type of its value. */
     private static String name(ThreadLocal<?> local, Object value, HeapDiff heap) {
         String known = heap.threadLocalPaths.get(local);
         return known != null ? known + ".get()" : "a thread local with " + (value == null ? "null" : ValueFormatter.nameOf(value.getClass()));
@@ -110,7 +110,7 @@ final class ThreadState {
                     }
                 }
             } catch (ReflectiveOperationException | RuntimeException inaccessible) {
-                unknown.add("thread locals could not be looked at: " + inaccessible);
+                unknown.add("thread locals could not be read: " + inaccessible);
             }
         }
         return result;

@@ -8,13 +8,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.security.ProtectionDomain;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import unflake.jvm.bytecode.ClassRewriter;
 import unflake.jvm.bytecode.LoaderVisibility;
 import unflake.jvm.bytecode.UnsupportedCodeException;
+import unflake.jvm.util.SourceFolders;
 
 /**
  * Records the lines that the threads of this process execute in project classes: those whose source
@@ -23,15 +21,11 @@ import unflake.jvm.bytecode.UnsupportedCodeException;
 public final class LineTracer implements ClassFileTransformer {
     static ProcessTrace trace;
 
-    private final List<File> roots = new ArrayList<>();
-    /** Source directories by package name, with slashes. */
-    private final Map<String, List<File>> foldersByPackage = new ConcurrentHashMap<>();
+    private final SourceFolders sources;
     private final LoaderVisibility visibility = new LoaderVisibility(TraceProbe.class);
 
     private LineTracer(List<String> roots) {
-        for (String root : roots) {
-            this.roots.add(new File(root));
-        }
+        sources = new SourceFolders(roots);
     }
 
     /**
@@ -61,7 +55,7 @@ public final class LineTracer implements ClassFileTransformer {
 
     @Override
     public byte[] transform(ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] bytes) {
-        if (name == null || loader == null || sourceFolders(name).isEmpty()) {
+        if (name == null || loader == null || !sources.mayHave(name)) {
             return null;
         }
         try {
@@ -76,36 +70,16 @@ public final class LineTracer implements ClassFileTransformer {
     private byte[] instrument(ClassLoader loader, byte[] bytes) throws IOException {
         ClassRewriter rewriter = new ClassRewriter(bytes);
         String name = rewriter.className();
-        String source = rewriter.sourceFile();
-        for (File folder : sourceFolders(name)) {
-            File file = source == null ? null : new File(folder, source);
-            if (file != null && file.isFile()) {
-                if (!visibility.canSee(loader)) {
-                    throw new UnsupportedCodeException("its class loader does not let it see anything of unflake");
-                }
-                PlaceTable table = new PlaceTable(trace, name, file.getPath());
-                byte[] instrumented = rewriter.rewrite(new LineInstrumenter(rewriter.pool(), table));
-                trace.append(table);
-                return instrumented;
-            }
+        File file = sources.find(name, rewriter.sourceFile());
+        if (file == null) {
+            return null;
         }
-        return null;
-    }
-
-    /** Source directories that contain the package of this class. */
-    private List<File> sourceFolders(String name) {
-        int end = name.lastIndexOf('/');
-        return foldersByPackage.computeIfAbsent(end < 0 ? "" : name.substring(0, end), this::findFolders);
-    }
-
-    private List<File> findFolders(String name) {
-        List<File> folders = new ArrayList<>();
-        for (File root : roots) {
-            File folder = new File(root, name);
-            if (folder.isDirectory()) {
-                folders.add(folder);
-            }
+        if (!visibility.canSee(loader)) {
+            throw new UnsupportedCodeException("its class loader hides unflake's classes");
         }
-        return folders;
+        PlaceTable table = new PlaceTable(trace, name, file.getPath());
+        byte[] instrumented = rewriter.rewrite(new LineInstrumenter(rewriter.pool(), table));
+        trace.append(table);
+        return instrumented;
     }
 }

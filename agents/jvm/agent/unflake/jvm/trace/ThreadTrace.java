@@ -46,6 +46,7 @@ final class ThreadTrace {
     private long dropped;
     private boolean isBusy;
     private WeakReference<Thread> thread;
+    private Schedule.ScheduledThread scheduled;
 
     ThreadTrace(ProcessTrace process, int[] ancestry, int parent) {
         this.process = process;
@@ -67,6 +68,14 @@ final class ThreadTrace {
             return;
         }
         piece.putInt(place);
+    }
+
+    /** The thread is delayed, if the schedule says so. */
+    void follow(Schedule schedule, int place) {
+        if (scheduled == null) {
+            scheduled = schedule.thread(ancestry);
+        }
+        schedule.step(scheduled, children, place);
     }
 
     /** Whether more values are recorded. */

@@ -5,6 +5,7 @@ import unflake.jvm.util.ValueFormatter;
 
 /** Called by instrumented project classes at each line and for each value. */
 public final class TraceProbe {
+    private static final Schedule SCHEDULE = Schedule.of(System.getenv("UNFLAKE_UNDER"));
     /** The thread that initializes this class runs the tests, which execute most lines. */
     private static final Thread TEST_THREAD = Thread.currentThread();
     private static final ThreadTrace TEST_TRACE = new ThreadTrace(LineTracer.trace, new int[0], 0);
@@ -46,7 +47,11 @@ public final class TraceProbe {
 
     public static void line(int place) {
         try {
-            current().recordPlace(place);
+            ThreadTrace trace = current();
+            trace.recordPlace(place);
+            if (SCHEDULE != null) {
+                trace.follow(SCHEDULE, place);
+            }
         } catch (Throwable error) {
             throw AgentError.end(error);
         }

@@ -1,18 +1,14 @@
 package unflake.jvm.trace;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.TreeMap;
 import unflake.jvm.bytecode.CodeAttribute;
 import unflake.jvm.bytecode.CodeLayout;
-import unflake.jvm.bytecode.Instructions;
+import unflake.jvm.bytecode.LineProbes;
 
 /** One method with a probe before the first instruction of each line. */
 final class TracedMethod {
-    /** How much deeper a probe makes the stack. */
-    private static final int EXTRA_STACK = 1;
-
     private final CodeAttribute code;
     private final PlaceTable table;
     private final String name;
@@ -37,20 +33,19 @@ final class TracedMethod {
             return null;
         }
         for (Map.Entry<Integer, Integer> line : lines.entrySet()) {
-            layout.insertBefore(line.getKey(), probeCall(table.add(name, line.getValue()), probe));
+            layout.insertBefore(line.getKey(), LineProbes.call(code.pool(), table.add(name, line.getValue()), probe));
             if (values != null && line.getKey() == 0) {
                 values.recordArguments(isStatic, descriptor);
             }
             Integer next = lines.higherKey(line.getKey());
             inspect(line.getKey(), next == null ? layout.length : next);
         }
-        return code.write(values == null ? EXTRA_STACK : ValueInstrumenter.EXTRA_STACK);
+        return code.write(values == null ? LineProbes.EXTRA_STACK : ValueInstrumenter.EXTRA_STACK);
     }
 
     /** Lines by first instruction. Also reads the names of variables. */
     private TreeMap<Integer, Integer> readLines() throws IOException {
-        TreeMap<Integer, Integer> lines = new TreeMap<>();
-        code.forEachRow("LineNumberTable", 2, row -> lines.put(row[0], row[1]));
+        TreeMap<Integer, Integer> lines = LineProbes.lines(code);
         if (values != null) {
             code.forEachRow("LocalVariableTable", 5, row ->
                 values.addVariable(row[0], row[1], code.pool().text(row[2]), code.pool().text(row[3]), row[4]));
@@ -75,15 +70,5 @@ final class TracedMethod {
                 values.recordEffect(pc, returnType);
             }
         }
-    }
-
-    private byte[] probeCall(int placeId, int probe) throws IOException {
-        ByteBuffer call = ByteBuffer.allocate(6);
-        if (placeId <= Short.MAX_VALUE) {
-            call.put((byte) Instructions.SIPUSH).putShort((short) placeId);
-        } else {
-            call.put((byte) Instructions.LDC_W).putShort((short) code.pool().addNumber(placeId));
-        }
-        return call.put((byte) Instructions.INVOKE_STATIC).putShort((short) probe).array();
     }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.maven.execution.MojoExecutionEvent;
 import org.apache.maven.execution.MojoExecutionListener;
@@ -22,6 +23,9 @@ import org.apache.maven.project.MavenProject;
  * to be interpreted here.
  */
 public class SurefireHandoff implements MojoExecutionListener {
+    /** Stands for the number of a process; the driver replaces it. */
+    private static final String FORK = "{unflake.fork}";
+
     private final AtomicInteger modules = new AtomicInteger();
 
     @Override
@@ -78,6 +82,7 @@ public class SurefireHandoff implements MojoExecutionListener {
         for (String root : project.getCompileSourceRoots()) {
             lines.add("sources=" + root);
         }
+        lines.add("threads=" + threads(event));
         overrideSettings(mojo, lines);
         Files.write(folder.resolve("module"), lines, StandardCharsets.UTF_8);
         set(mojo, "jvm", java.toString());
@@ -93,21 +98,13 @@ public class SurefireHandoff implements MojoExecutionListener {
         String forkMode = String.valueOf(get(mojo, "forkMode"));
         boolean isPerClass = Boolean.FALSE.equals(reuseForks) && !"0".equals(forkCount) || forkMode.equals("always") || forkMode.equals("pertest");
         lines.add("apart=" + isPerClass);
-        int forks = forks(String.valueOf(forkCount));
-        boolean isNumbered = usesForkNumber(mojo, "argLine", "systemPropertyVariables", "environmentVariables");
-        lines.add("forks=" + (isNumbered ? 1 : forks));
-        if (forks > 1 && isNumbered) {
-            lines.add("note=its tests run in one process at a time, not " + forks + ", because the pom uses surefire.forkNumber (forkCount)");
-        }
+        lines.add("forks=" + forks(String.valueOf(forkCount)));
+        keepForkNumber(mojo);
         if ("0".equals(forkCount) || forkMode.equals("never")) {
             lines.add("note=its tests run in a process of their own, not in Maven's (forkCount)");
         }
-        Object parallel = get(mojo, "parallel");
-        if (parallel != null && !parallel.equals("") && !parallel.equals("none")) {
-            lines.add("note=its tests run one after the other (parallel)");
-        }
         if (get(mojo, "rerunFailingTestsCount") instanceof Integer && (Integer) get(mojo, "rerunFailingTestsCount") > 0) {
-            lines.add("note=unflake runs again what failed (rerunFailingTestsCount)");
+            lines.add("note=unflake reruns failures itself (rerunFailingTestsCount)");
         }
         set(mojo, "forkCount", "1");
         set(mojo, "reuseForks", true);
@@ -133,13 +130,34 @@ public class SurefireHandoff implements MojoExecutionListener {
         }
     }
 
-    private static boolean usesForkNumber(Object mojo, String... settings) throws ReflectiveOperationException {
-        for (String setting : settings) {
-            if (String.valueOf(get(mojo, setting)).contains("surefire.forkNumber")) {
-                return true;
+    /** The number of modules that Maven builds at the same time. */
+    private static int threads(MojoExecutionEvent event) {
+        try {
+            Object session = MojoExecutionEvent.class.getMethod("getSession").invoke(event);
+            Object request = session.getClass().getMethod("getRequest").invoke(session);
+            return Math.max(1, (Integer) request.getClass().getMethod("getDegreeOfConcurrency").invoke(request));
+        } catch (ReflectiveOperationException old) {
+            return 1;
+        }
+    }
+
+    /** Surefire would replace these by the number of its only process. */
+    @SuppressWarnings("unchecked")
+    private static void keepForkNumber(Object mojo) throws ReflectiveOperationException {
+        Object argLine = get(mojo, "argLine");
+        if (argLine instanceof String) {
+            set(mojo, "argLine", numbered((String) argLine));
+        }
+        for (String setting : new String[] {"systemPropertyVariables", "environmentVariables"}) {
+            Object values = get(mojo, setting);
+            if (values instanceof Map && values.toString().contains("surefire.")) {
+                ((Map<Object, Object>) values).replaceAll((name, value) -> value instanceof String ? numbered((String) value) : value);
             }
         }
-        return false;
+    }
+
+    private static String numbered(String text) {
+        return text.replace("${surefire.forkNumber}", FORK).replace("${surefire.threadNumber}", FORK);
     }
 
     private static void note(Path handoff, MavenProject project, String text) throws IOException {

@@ -24,7 +24,7 @@ class Tell {
             case "zone": return TimeZone.getDefault().getOffset(1_800_000_000_000L) / 1000;
             case "locale": return Locale.getDefault() + " " + System.getProperty("sun.jnu.encoding");
             case "hash": return Set.of("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l");
-            case "turns": return "nothing";
+            case "turns": case "addresses": return "nothing";
             case "random": return Long.toHexString(new java.security.SecureRandom().nextLong());
             case "cores": return Runtime.getRuntime().availableProcessors();
             case "busy": {

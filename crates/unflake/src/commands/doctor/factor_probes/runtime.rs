@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use unflake_model::{FactorKind, ProbeAnswer, ProbeStep};
-use unflake_worlds::World;
+use unflake_model::{FactorKind, ProbeAnswer, ProbeStep, World};
+use unflake_worlds::OpenWorld;
 
 /// Only against hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ impl ProbedRuntime {
     fn answer(&self, kind: FactorKind, step: &ProbeStep) -> Result<String, String> {
         let factor = step.setting.as_deref().map(|setting| kind.set(setting).map_err(|error| error.to_string()));
         let factors: Vec<_> = factor.into_iter().collect::<Result<_, _>>()?;
-        let mut world = World::new(&factors).map_err(|error| error.to_string())?;
+        let mut world = OpenWorld::new(&World::of(factors)).map_err(|error| error.to_string())?;
         world.load().map_err(|error| error.to_string())?;
         world.arm(true).map_err(|error| error.to_string())?;
         let mut command = match (step.question, self.interpreter) {

@@ -52,6 +52,7 @@ const [word, place] = process.argv.slice(2);
     });
   },
   turns: () => tell('nothing'),
+  addresses: () => tell('nothing'),
   listing: () => tell(fs.readdirSync(place).join(' ')),
   variable: () => tell(process.env.FACTOR_PROBE || ''),
   home: () => tell(os.homedir()),

@@ -92,6 +92,10 @@ def echo():
     return int((time.monotonic() - began) * 1000)
 
 
+def addresses():
+    return "%x" % id(object())
+
+
 def turns():
     thread = threading.Thread(target=int)
     thread.start()

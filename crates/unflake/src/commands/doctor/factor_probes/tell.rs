@@ -23,6 +23,7 @@ pub(crate) fn tell(word: &str, place: &str) -> String {
         }
         "zone" => jiff::Zoned::now().offset().seconds().to_string(),
         "random" => format!("{:x}", std::hash::RandomState::new().hash_one(word)),
+        "addresses" => format!("{:p} {:p}", Box::new(0), &raw const began),
         "cores" => available_parallelism().map_or(0, |cores| cores.get()).to_string(),
         "busy" => {
             let mut count = 0u64;

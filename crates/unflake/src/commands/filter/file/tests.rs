@@ -1,3 +1,5 @@
+//! Tests of `file`.
+
 use super::*;
 
 fn day(text: &str) -> Date {

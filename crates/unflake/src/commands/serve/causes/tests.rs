@@ -160,6 +160,7 @@ fn divergence(test: &str) -> Finding {
         chance: 0.001,
         sentence: "jitter is large".to_owned(),
         value: None,
+        rejected: false,
     };
     let divergence = Divergence {
         kind: Cause::Randomness,
@@ -171,6 +172,7 @@ fn divergence(test: &str) -> Finding {
         timed_out: 0,
         points: Vec::new(),
         unknown: Vec::new(),
+        proof: None,
     };
     Finding {
         test: TestId::new(test),
@@ -250,6 +252,7 @@ fn record(store: &mut Store, day: i64, failure: Option<(u32, &str)>) {
         purpose: Purpose::Suite,
         environment: EnvironmentId(0),
         origin: Isolation::Process,
+        world: None,
         position: 0,
         run: 0,
         outcome: if failure.is_some() { Outcome::Failed } else { Outcome::Passed },
@@ -305,7 +308,7 @@ fn a_renamed_test_keeps_its_history() {
     let quarantine = QuarantineFile::default();
     let views = ViewBuilder { overview: &overview, store: &store, quarantine: &quarantine, now: Timestamp(0) };
     let key = store.key_of(&old).unwrap().unwrap();
-    let page = views.test(key).unwrap().expect("whoever knows the old name is led to the new one");
+    let page = views.test(key).unwrap().expect("the old name leads to the new one");
     assert_eq!((page.concern.score.test.as_str(), page.past.len()), ("a.py::new", 80));
     assert_eq!(page.concern.score.formerly, ["a.py::old"]);
     let matrix = views.matrix("", 1, 1).unwrap();

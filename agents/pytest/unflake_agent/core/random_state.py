@@ -1,0 +1,161 @@
+"""Random generators: which the project has seeded, what forks draw, and what a seed decides.
+
+Standalone: `unflake under` gives this file to pytest without the agent.
+"""
+
+import os
+import random
+import sys
+
+import pytest
+
+# Steps of the generator in which a state that only drawing has changed is found: three million
+# numbers, about 15 ms.
+SEARCHED_STEPS = 5000
+TWISTER_WORDS = 624
+# The preload shim starts another stream of random bytes when a file below it is opened.
+STREAM_START = "/dev/unflake-seed/"
+
+
+class Randomness:
+    """Keeps random state that the project seeded, and reseeds what the project never seeded.
+
+    CPython reseeds its generator in every forked child, NumPy never does. A generator that the
+    project never seeded still has a state that follows from its first one by drawing alone.
+    """
+
+    def __init__(self):
+        self._getstate, self._setstate, self._seed = random.getstate, random.setstate, random.seed
+        self._sequence = lambda start, engine=random.Random: TwisterSequence(start, engine)
+        self._python = self._sequence(random.getstate()[1])
+        self._numpy = None
+        self._seeded_state = None
+        self._reseed_numpy = None
+
+    def seed(self, number):
+        """Seeds the generators that the project has not seeded."""
+        self.before_fork()
+        if self._seeded_state is None:
+            self._seed(number)
+            self._python = self._sequence(self._getstate()[1])
+        if self._reseed_numpy is not None:
+            self._reseed_numpy(number)
+
+    def before_fork(self):
+        state = self._getstate()
+        self._seeded_state = state if self._python.is_left_by(state[1]) else None
+        self._reseed_numpy = None
+        numpy = sys.modules.get("numpy.random")
+        if numpy is not None:
+            try:
+                self._inspect_numpy(numpy)
+            except Exception:
+                pass  # A NumPy that keeps its generator elsewhere: its own fork handling applies.
+
+    def _inspect_numpy(self, numpy):
+        generator = numpy.mtrand._rand._bit_generator
+        if self._numpy is None:
+            # Seeding by hand changes the state, not the entropy that the generator was made from.
+            entropy = getattr(generator, "seed_seq", None) or generator._seed_seq
+            self._numpy = self._sequence(_twister_state(numpy.MT19937(entropy)))
+        if not self._numpy.is_left_by(_twister_state(generator)):
+
+            def reseed(seed=None):
+                numpy.mtrand._rand.seed(seed)
+                self._numpy = self._sequence(_twister_state(generator))
+
+            self._reseed_numpy = reseed
+
+    def after_fork_in_child(self):
+        if self._seeded_state is not None:
+            self._setstate(self._seeded_state)
+        else:
+            self._python = self._sequence(self._getstate()[1])  # CPython has reseeded it already.
+        if self._reseed_numpy is not None:
+            self._reseed_numpy()
+
+
+def _twister_state(generator):
+    return tuple(generator.state["state"]["key"].tolist()) + (TWISTER_WORDS,)
+
+
+class TwisterSequence:
+    """The states that drawing numbers from a Mersenne Twister leads to, from a first state on."""
+
+    def __init__(self, start, engine):
+        self._engine = engine
+        self._start = start
+        self._left = False
+
+    def is_left_by(self, state):
+        """Whether `state` is not in the searched part of the sequence, so that a seed was set."""
+        if self._left or state[:-1] == self._start[:-1]:
+            return self._left
+        here, there = self._at(self._start), self._at(state)
+        wanted = there.getrandbits(32 * TWISTER_WORDS)
+        for _ in range(SEARCHED_STEPS):
+            if here.getrandbits(32 * TWISTER_WORDS) == wanted:
+                self._start = state
+                return False
+        self._left = True
+        return True
+
+    def _at(self, state):
+        engine = self._engine()
+        engine.setstate((3, tuple(state[:-1]) + (0,), None))
+        return engine
+
+
+def seed_of(under):
+    """The seed of the world, from the settings of the preload shim. None if it has none."""
+    words = dict(word.partition("=")[::2] for word in under.partition(";page=")[0].split(";"))
+    return int(words["random"]) if "random" in words else None
+
+
+class SeedPlugin:
+    """Makes what a test draws follow from the seed of the world and the name of the test.
+
+    So it does not matter which tests ran before, whether the process is a fork, and whether pytest
+    runs in unflake. The same for what a file draws when it is imported. Names have no directories,
+    because they depend on where pytest was started.
+    """
+
+    def __init__(self, seed, randomness):
+        self._seed, self._randomness = seed, randomness
+        self._engine, self._open, self._modules = random.Random, os.open, sys.modules
+        self._hypothesis_seed = None
+        self._begin("")
+
+    def _begin(self, name):
+        drawn = self._engine("%d %s" % (self._seed, name))
+        try:
+            self._open("%s%016x" % (STREAM_START, drawn.getrandbits(64)), os.O_RDONLY)
+        except OSError:
+            pass
+        self._randomness.seed(drawn.getrandbits(32))
+        faker = self._modules.get("faker.generator")
+        if faker is not None and not getattr(faker.Generator, "_is_seeded", True):
+            faker.mod_random.seed(drawn.getrandbits(32))
+        hypothesis = self._modules.get("hypothesis.core")
+        given = getattr(hypothesis, "global_force_seed", 0)
+        if given is None or given == self._hypothesis_seed:
+            hypothesis.global_force_seed = self._hypothesis_seed = drawn.getrandbits(32)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config):
+        # pytest-randomly seeds every generator itself. A seed that the user gave stays.
+        default = getattr(self._modules.get("pytest_randomly"), "default_seed", None)
+        if getattr(config.option, "randomly_seed", None) in ("default", default):
+            config.option.randomly_seed = self._engine(self._seed).getrandbits(32)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector):
+        if isinstance(collector, pytest.File):
+            self._begin(collector.nodeid.rpartition("/")[2])
+        yield
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        path, _, name = item.nodeid.partition("::")
+        self._begin(path.rpartition("/")[2] + "::" + name)
+        yield

@@ -1,0 +1,1 @@
+"""Schedules: delays threads and tasks at lines that a seed or the user chooses."""

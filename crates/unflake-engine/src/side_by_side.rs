@@ -1,0 +1,85 @@
+//! Which sessions may run at the same time: runners declare what tests need for themselves.
+
+use std::collections::BTreeMap;
+
+use unflake_model::TestId;
+use unflake_protocol::TestNeeds;
+
+use crate::engine::Engine;
+use crate::environment::listing::Listing;
+use crate::session::active::ActiveSession;
+
+impl Engine {
+    /// Whether a session may start beside those that run. Only where sessions of its kind run side
+    /// by side: the others keep to the order and the jobs of the user's command.
+    pub(crate) fn may_run_beside(&self, work: &ActiveSession) -> bool {
+        let listing = self.suite.listing();
+        if !work.session.private || !listing.has_needs() {
+            return true;
+        }
+        let running: Vec<TestNeeds> =
+            self.sessions.running().map(|placed| needs_of(listing, &placed.work.session.tests)).collect();
+        fits(&needs_of(listing, &work.session.tests), &running, self.starter.launch().jobs.max(1) as u32)
+    }
+}
+
+/// What a session needs: all that one of its tests needs.
+fn needs_of(listing: &Listing, tests: &[TestId]) -> TestNeeds {
+    let mut all = TestNeeds::default();
+    for needs in tests.iter().filter_map(|test| listing.needs(test)) {
+        all.alone |= needs.alone;
+        all.jobs = all.jobs.max(needs.jobs);
+        all.resources.extend(needs.resources.clone());
+    }
+    all
+}
+
+fn fits(wanted: &TestNeeds, running: &[TestNeeds], jobs: u32) -> bool {
+    if running.is_empty() {
+        return true;
+    }
+    let weight = |needs: &TestNeeds| needs.jobs.max(1);
+    let mut used: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in running.iter().flat_map(|one| one.resources.keys()) {
+        *used.entry(name).or_default() += 1;
+    }
+    let is_free = |(name, most): (&String, &u32)| used.get(name.as_str()).copied().unwrap_or_default() < (*most).max(1);
+    !wanted.alone
+        && running.iter().all(|one| !one.alone)
+        && running.iter().map(weight).sum::<u32>() + weight(wanted) <= jobs
+        && wanted.resources.iter().all(is_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_test_needs_limits_what_runs_beside_it() {
+        let needs = |alone: bool, jobs: u32, resources: &[(&str, u32)]| TestNeeds {
+            alone,
+            jobs,
+            resources: resources.iter().map(|(name, most)| ((*name).to_owned(), *most)).collect(),
+        };
+        let plain = TestNeeds::default();
+        let check = |wanted: &TestNeeds, running: &[&TestNeeds], expected: bool| {
+            let running: Vec<TestNeeds> = running.iter().map(|one| (*one).clone()).collect();
+            assert_eq!(fits(wanted, &running, 4), expected, "{wanted:?} beside {running:?}");
+        };
+        let (alone, wide) = (needs(true, 0, &[]), needs(false, 3, &[]));
+        let (file, other) = (needs(false, 0, &[("file", 1)]), needs(false, 0, &[("port", 1)]));
+        let two = needs(false, 0, &[("group", 2)]);
+        check(&plain, &[&plain, &plain, &plain], true);
+        check(&plain, &[&plain, &plain, &plain, &plain], false);
+        check(&alone, &[&plain], false);
+        check(&plain, &[&alone], false);
+        check(&alone, &[], true);
+        check(&wide, &[&plain], true);
+        check(&wide, &[&plain, &plain], false);
+        check(&plain, &[&wide, &plain], false);
+        check(&file, &[&file], false);
+        check(&file, &[&other, &plain], true);
+        check(&two, &[&two], true);
+        check(&two, &[&two, &two], false);
+    }
+}

@@ -1,0 +1,251 @@
+//! Terminal report for `unflake why`: one root cause, its proof, and commands that show it.
+
+use std::io::{self, Write};
+
+use unflake_model::{
+    Cell, Confidence, Detail, Divergence, Finding, Influence, Leak, LeakKind, Nio, OrderDependence, OrderKind, Repeats,
+    RestoreCounts, TestId,
+};
+
+use crate::divergence_text::{self, finding_sentence};
+use crate::fix::fix;
+use crate::terminal::excerpt::Sources;
+use crate::terminal::writer::{TermWriter, Tone};
+use crate::terminal::{locate, summary};
+use crate::text::format;
+use crate::{RunReport, TerminalStyle, one_line};
+
+/// A diagnosis and what its report needs.
+pub struct WhyReport<'a> {
+    /// The best one first.
+    pub findings: &'a [Finding],
+    /// Lines of a project file by its path relative to the root. None where it does not exist.
+    pub sources: Sources<'a>,
+    /// What was tried, in this order.
+    pub steps: &'a [WhyStep],
+    /// Failures and runs of the test alone.
+    pub alone: (u32, u32),
+    pub seconds: f64,
+    /// Path of the HTML report on the located line.
+    pub page: Option<&'a str>,
+}
+
+/// A technique that was tried.
+#[derive(Clone, Copy, Debug)]
+pub struct WhyStep {
+    pub name: &'static str,
+    pub executions: u32,
+}
+
+/// Other findings that are shown.
+const ALSO: usize = 3;
+
+/// Writes one diagnosis. `quiet` leaves out everything but the root cause and its commands.
+pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
+    match report.findings.first().filter(|finding| finding.confidence().is_some()) {
+        Some(root) => found(term, report, root, quiet)?,
+        None => not_found(term, report)?,
+    }
+    term.blank()?;
+    counts(term, report)
+}
+
+/// Writes the diagnoses of several tests, one line of cause and one command each.
+pub fn diagnoses(run: &RunReport, style: &TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+    let term = &mut TermWriter::new(*style, out);
+    term.prose(0, Tone::Bold, &format!("{}, {}", run.exit.meaning, format::duration(run.totals.seconds)))?;
+    let mut shown: Vec<&TestId> = Vec::new();
+    for finding in run.findings {
+        if shown.contains(&&finding.test) {
+            continue;
+        }
+        shown.push(&finding.test);
+        term.blank()?;
+        term.line(&[(Tone::Bold, &one_line(finding.test.as_str()))])?;
+        term.prose(2, Tone::Usual, &one_line(&headline(finding, run.findings)))?;
+        summary::reproduce(term, 2, finding)?;
+    }
+    Ok(())
+}
+
+fn found(term: &mut TermWriter, report: &WhyReport, root: &Finding, quiet: bool) -> io::Result<()> {
+    match &root.detail {
+        Detail::Divergence(divergence) => {
+            locate::headline(term, root, divergence)?;
+            match quiet {
+                true => term.blank()?,
+                false => locate::source(term, divergence, report.sources)?,
+            }
+        }
+        _ => {
+            term.prose(0, Tone::Bold, &one_line(&headline(root, report.findings)))?;
+            term.blank()?;
+        }
+    }
+    for (label, text) in evidence(root, report.findings) {
+        term.labelled_prose(2, label, &one_line(&text))?;
+    }
+    let others = report.findings.iter().filter(|other| *other != root && !is_part_of(other, root));
+    for (at, other) in others.take(ALSO).filter(|_| !quiet).enumerate() {
+        term.labelled_prose(2, if at == 0 { "also" } else { "" }, &one_line(&finding_sentence(other)))?;
+    }
+    let shown = reproduced(root, report.findings);
+    summary::reproduce(term, 2, shown)?;
+    if shown != root {
+        summary::commands(term, 2, "force", root)?;
+    }
+    match fix(root).filter(|_| !quiet) {
+        Some(fix) => term.labelled_prose(2, "fix", &one_line(&fix)),
+        None => Ok(()),
+    }
+}
+
+/// `Root cause (proven): test_warmup leaves shop.cache behind.`
+fn headline(root: &Finding, all: &[Finding]) -> String {
+    let confidence = root.confidence().map_or("unknown", Confidence::word);
+    let cause = match &root.detail {
+        Detail::State(leak) => state_cause(root, leak, all),
+        Detail::Divergence(_) => finding_sentence(root).into_owned(),
+        _ => root.sentence.clone(),
+    };
+    format!("Root cause ({confidence}): {cause}.")
+}
+
+fn state_cause(root: &Finding, leak: &Leak, all: &[Finding]) -> String {
+    let cells = match &leak.cells[..] {
+        [] => "state".to_owned(),
+        [one] => one.path.clone(),
+        [one, two] => format!("{} and {}", one.path, two.path),
+        [one, rest @ ..] => format!("{} and {} more", one.path, rest.len()),
+    };
+    let by = leak.after.last().map_or("another test", |test| short_name(test));
+    match () {
+        () if needs_state(root, all) => format!("it needs {cells}, which {by} sets and it does not"),
+        () if leak.after.iter().all(|test| *test == root.test) => format!("it leaves {cells} behind for its next run"),
+        () => format!("{by} leaves {cells} behind"),
+    }
+}
+
+/// Whether the test fails without the state.
+fn needs_state(root: &Finding, all: &[Finding]) -> bool {
+    let is_brittle = |finding: &Finding| {
+        finding.test == root.test && matches!(&finding.detail, Detail::Order(order) if order.kind == OrderKind::Brittle)
+    };
+    all.iter().any(is_brittle)
+}
+
+/// The last part of a test's name.
+fn short_name(test: &TestId) -> &str {
+    let name = test.as_str();
+    let end = name.find('[').unwrap_or(name.len());
+    let from = name[..end].rfind(['#', ':', ' ']).map_or(0, |at| at + 1);
+    &name[from..]
+}
+
+/// Whether a finding says less about the same cause.
+fn is_part_of(other: &Finding, root: &Finding) -> bool {
+    other.test == root.test
+        && matches!(root.detail, Detail::State(_) | Detail::Order(_) | Detail::Nio(_))
+        && matches!(other.detail, Detail::Order(_) | Detail::Nio(_) | Detail::State(_))
+}
+
+/// The finding whose commands show the root cause best: a line has no command of its own, and a seed
+/// makes it run every time.
+fn reproduced<'a>(root: &'a Finding, all: &'a [Finding]) -> &'a Finding {
+    let has_world = |finding: &&Finding| matches!(&finding.detail, Detail::Factor(influence) if influence.confidence == Confidence::Proven);
+    match &root.detail {
+        Detail::Divergence(_) => all.iter().find(has_world).unwrap_or(root),
+        // The order shows it in the plain runner.
+        Detail::State(_) if root.reproduce.is_empty() => {
+            all.iter().find(|finding| matches!(finding.detail, Detail::Order(_) | Detail::Nio(_))).unwrap_or(root)
+        }
+        _ => root,
+    }
+}
+
+/// Labelled lines: who does it, and the proof.
+fn evidence(root: &Finding, all: &[Finding]) -> Vec<(&'static str, String)> {
+    match &root.detail {
+        Detail::State(leak) => of_state(root, leak, all),
+        Detail::Order(order) => of_order(order),
+        Detail::Nio(nio) => of_nio(nio),
+        Detail::Factor(influence) => of_factor(influence),
+        Detail::Divergence(divergence) => of_divergence(divergence),
+        Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => Vec::new(),
+    }
+}
+
+fn of_state(root: &Finding, leak: &Leak, all: &[Finding]) -> Vec<(&'static str, String)> {
+    let needs = needs_state(root, all);
+    let mut lines = Vec::new();
+    let others = leak.after.iter().filter(|test| **test != root.test);
+    for (at, test) in others.enumerate() {
+        let written = leak.cells.iter().find_map(|cell| cell.written.as_ref()).filter(|_| at + 1 == leak.after.len());
+        let written = written.map(|site| format!(", writes it at {}:{}", site.file, site.line)).unwrap_or_default();
+        lines.push((if needs { "setter" } else { "polluter" }, format!("{test}{written}")));
+    }
+    lines.extend(leak.cells.iter().map(|cell| ("state", cell_change(cell))));
+    if leak.kind == LeakKind::Proven
+        && let Some(RestoreCounts { changed, restored, stayed, kept, .. }) = leak.evidence
+    {
+        let (with, without) = if needs { ("passes", "fails") } else { ("fails", "passes") };
+        let restored = format!("restored: {without} {changed} of {restored}");
+        lines.push(("proof", format!("{restored}; as it was left: {with} {stayed} of {kept}")));
+    }
+    lines
+}
+
+fn cell_change(cell: &Cell) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+    format!("{}: {} → {}", cell.path, value(&cell.before), value(&cell.after))
+}
+
+fn of_order(order: &OrderDependence) -> Vec<(&'static str, String)> {
+    let Repeats { seen, tried, alone_passed, alone_tried } = order.evidence;
+    let (label, after, alone) = match order.kind {
+        OrderKind::Victim => ("polluter", "fails", format!("passes {alone_passed} of {alone_tried}")),
+        OrderKind::Brittle => ("setter", "passes", format!("fails {} of {alone_tried}", alone_tried - alone_passed)),
+    };
+    let culprits = order.culprits.first().into_iter().flatten();
+    let mut lines: Vec<(&'static str, String)> = culprits.map(|test| (label, test.to_string())).collect();
+    lines.push(("proof", format!("after it: {after} {seen} of {tried}; alone: {alone}")));
+    lines
+}
+
+fn of_nio(nio: &Nio) -> Vec<(&'static str, String)> {
+    let Repeats { seen, tried, alone_passed, alone_tried } = nio.evidence;
+    let twice = format!("twice in one process: {seen} of {tried}");
+    vec![("proof", format!("{twice}; alone: passes {alone_passed} of {alone_tried}"))]
+}
+
+fn of_factor(influence: &Influence) -> Vec<(&'static str, String)> {
+    let Influence { rate, baseline, .. } = influence;
+    let there = format!("fails {} of {} runs", rate.seen, rate.of);
+    vec![("proof", format!("with it: {there}; without it: fails {} of {}", baseline.seen, baseline.of))]
+}
+
+fn of_divergence(divergence: &Divergence) -> Vec<(&'static str, String)> {
+    divergence.proof.iter().map(|proof| ("proof", divergence_text::proof_text(proof))).collect()
+}
+
+fn not_found(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
+    let (failed, runs) = report.alone;
+    let outcome = match (failed, runs) {
+        (_, 0) => "the test did not run".to_owned(),
+        (0, _) => format!("it passed {runs} of {runs} times alone, and nothing made it fail"),
+        (failed, runs) => format!("it failed {failed} of {runs} times alone"),
+    };
+    term.prose(0, Tone::Bold, &format!("Root cause not found: {outcome}."))
+}
+
+/// `41 executions (retries 6, order 35), 9.0 s, full report: …`
+fn counts(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
+    let executions: u32 = report.steps.iter().map(|step| step.executions).sum();
+    let steps: Vec<String> = report.steps.iter().map(|step| format!("{} {}", step.name, step.executions)).collect();
+    let mut counts = vec![format!("{} ({})", format::count(executions as usize, "execution"), steps.join(", "))];
+    counts.push(format::duration(report.seconds));
+    counts.extend(report.findings.first().map(|finding| format!("finding {}", format::short(&finding.id()))));
+    counts.extend(report.page.map(|path| format!("full report: {}", one_line(path))));
+    term.prose(0, Tone::Usual, &counts.join(", "))
+}

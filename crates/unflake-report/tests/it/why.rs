@@ -1,0 +1,53 @@
+//! Reports of `unflake why`.
+
+use insta::assert_snapshot;
+use unflake_model::{Finding, ForcedValue, Reproduction, Shows};
+use unflake_report::{TerminalStyle, WhyReport, WhyStep, why};
+
+use crate::divergences::drawn;
+use crate::order_and_nio::{leak, victim};
+use crate::samples::{ASCII, WIDE, written};
+
+const STEPS: [WhyStep; 3] = [
+    WhyStep { name: "retries", executions: 6 },
+    WhyStep { name: "idempotence", executions: 2 },
+    WhyStep { name: "order", executions: 45 },
+];
+
+fn report(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
+    let sources = |_: &str| None;
+    let report =
+        WhyReport { findings, sources: &sources, steps: &STEPS, alone: (0, 6), seconds: 4.1, page: Some("page.html") };
+    written(|out| why(&report, style, quiet, out))
+}
+
+#[test]
+fn leaked_state_names_the_polluter_and_the_proof() {
+    let findings = [leak("tests/test_cache.py::test_cold"), victim("tests/test_cache.py::test_cold")];
+    assert_snapshot!(report(&findings, &WIDE, false));
+    assert!(report(&findings, &ASCII, true).is_ascii());
+}
+
+#[test]
+fn a_line_has_its_source() {
+    assert_snapshot!(report(&[drawn().finding], &WIDE, false));
+}
+
+#[test]
+fn a_forced_value_proves_a_line() {
+    let mut proven = drawn();
+    let line = proven.divergence().locations[0].line.clone();
+    let (name, failing, passing) = ("jitter".to_owned(), "0.99".to_owned(), "0.01".to_owned());
+    proven.divergence().proof = Some(ForcedValue { line, name, failing, failed: 5, passing, passed: 5 });
+    let command = |value: &str, shows| Reproduction {
+        command: format!("unflake under --forced-value=mail/backoff.py:18:jitter={value} -- pytest"),
+        shows,
+    };
+    proven.finding.reproduce = vec![command("0.99", Shows::AlwaysFails), command("0.01", Shows::Passes)];
+    assert_snapshot!(report(&[proven.finding], &WIDE, true));
+}
+
+#[test]
+fn nothing_found_says_how_it_ended() {
+    assert_snapshot!(report(&[], &WIDE, false));
+}

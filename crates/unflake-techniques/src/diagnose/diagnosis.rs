@@ -1,0 +1,270 @@
+//! Runs techniques on one test, one after the other, until one proves a root cause.
+//!
+//! Everything here runs in one engine: the tests are listed once, whatever is tried. Sessions are
+//! numbered anew, because each technique numbers its own.
+
+use std::collections::VecDeque;
+
+use unflake_model::{
+    Confidence, Coverage, Detail, Event, FactorKind, Finding, Isolation, NioKind, Session, SessionId, TestId,
+    VerdictKind,
+};
+
+use crate::diagnose::retries::Retries;
+use crate::diagnose::seed_trial::SeedTrial;
+use crate::diagnose::steps::{DiagnosisStep, steps};
+use crate::environment::experiment::{Experiment, ExperimentConfig};
+use crate::idempotence::nio::{NioConfig, NioDetection};
+use crate::order::search::{OrderConfig, OrderDetection};
+use crate::search::budget::Budget;
+use crate::search::select::select_listed;
+use crate::stats::failure_rate::FailureCount;
+use crate::{Recordings, Technique};
+
+pub struct DiagnosisConfig {
+    /// A test id, or a part of it that no other test has.
+    pub test: String,
+    /// What the latest run said of the test.
+    pub verdict: Option<VerdictKind>,
+    /// The steps to try. None: those that its outcomes alone suggest.
+    pub steps: Option<Vec<DiagnosisStep>>,
+    pub fresh_by: Isolation,
+    pub seconds: f64,
+    /// How to search. Tests and budget are replaced. None: the runner cannot.
+    pub idempotence: Option<NioConfig>,
+    pub order: Option<OrderConfig>,
+    pub factors: Option<ExperimentConfig>,
+    /// The factors that are seeds. Empty: none can be set.
+    pub seeds: Vec<FactorKind>,
+    /// Whether lines of its tests can be recorded.
+    pub can_trace: bool,
+}
+
+/// What one step took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepCost {
+    pub step: DiagnosisStep,
+    pub executions: u32,
+    pub seconds: f64,
+}
+
+pub struct Diagnosis {
+    config: DiagnosisConfig,
+    /// Tests with the requested id, or else tests that contain it.
+    pub matching: Vec<TestId>,
+    listed: Option<Event>,
+    budget: Budget,
+    left: VecDeque<DiagnosisStep>,
+    running: Option<RunningStep>,
+    findings: Vec<Finding>,
+    alone: FailureCount,
+    costs: Vec<StepCost>,
+    sessions: u32,
+}
+
+struct RunningStep {
+    technique: Box<dyn Technique>,
+    /// The number of sessions before it.
+    offset: u32,
+    cost: StepCost,
+    /// When its first attempt started and its last one ended, in microseconds.
+    time: Option<(i64, i64)>,
+}
+
+impl Diagnosis {
+    pub fn new(config: DiagnosisConfig) -> Self {
+        Self {
+            budget: Budget::new(config.seconds),
+            config,
+            matching: Vec::new(),
+            listed: None,
+            left: VecDeque::new(),
+            running: None,
+            findings: Vec::new(),
+            alone: FailureCount::default(),
+            costs: Vec::new(),
+            sessions: 0,
+        }
+    }
+
+    /// The steps that are left, beginning with one that needs a run of its own.
+    pub fn steps_left(&self) -> Vec<DiagnosisStep> {
+        self.left.iter().copied().collect()
+    }
+
+    /// What each step took, in the order in which they ran.
+    pub fn costs(&self) -> &[StepCost] {
+        &self.costs
+    }
+
+    /// Failures and runs of the test alone.
+    pub fn alone(&self) -> (u32, u32) {
+        (self.alone.failed, self.alone.runs)
+    }
+
+    fn start(&mut self, tests: &Event) {
+        if let Event::TestsListed { tests: listed, deselected, isolated, seconds } = tests {
+            self.budget = Budget::new(self.config.seconds - seconds);
+            self.matching = select_listed(listed, Some(std::slice::from_ref(&self.config.test))).tests;
+            // Every step has what is left of the budget, so the time of the listing counts once.
+            let (tests, deselected, isolated) = (listed.clone(), *deselected, *isolated);
+            self.listed = Some(Event::TestsListed { tests, deselected, isolated, seconds: 0.0 });
+        }
+        let given = self.config.steps.clone();
+        self.left = given.unwrap_or_else(|| vec![DiagnosisStep::Retries]).into();
+    }
+
+    /// The technique of a step. None: it cannot run here.
+    fn technique(&self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
+        let seconds = self.budget.seconds_left();
+        let names = vec![test.as_str().to_owned()];
+        Some(match step {
+            DiagnosisStep::Retries => Box::new(Retries::new(test.clone(), self.config.fresh_by, seconds)),
+            DiagnosisStep::Idempotence => {
+                let config = self.config.idempotence.clone()?;
+                Box::new(NioDetection::new(NioConfig { only: Some(names), seconds, ..config }))
+            }
+            DiagnosisStep::Order => {
+                let config = self.config.order.clone()?;
+                Box::new(OrderDetection::new(OrderConfig { only: Some(names), seconds, ..config }))
+            }
+            DiagnosisStep::Factors => {
+                let config = self.config.factors.clone()?;
+                Box::new(Experiment::new(ExperimentConfig { names, seconds, ..config }))
+            }
+            DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
+            DiagnosisStep::Seeds => {
+                let varies = self.alone.is_mixed();
+                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), varies, seconds))
+            }
+            DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
+        })
+    }
+
+    /// Starts the next step that can run here. False: there is none, or it needs a run of its own.
+    fn start_next(&mut self, recordings: Recordings<'_>) -> bool {
+        let [test] = &self.matching[..] else { return false };
+        let test = test.clone();
+        while let Some(step) = self.left.front().copied() {
+            if self.budget.is_exhausted() || step == DiagnosisStep::Divergence && self.config.can_trace {
+                return false;
+            }
+            self.left.pop_front();
+            if let Some(mut technique) = self.technique(step, &test) {
+                if let Some(listed) = &self.listed {
+                    technique.observe(listed, recordings);
+                }
+                let cost = StepCost { step, executions: 0, seconds: 0.0 };
+                self.running = Some(RunningStep { technique, offset: self.sessions, cost, time: None });
+                return true;
+            }
+        }
+        false
+    }
+
+    fn finish(&mut self, mut done: RunningStep, recordings: Recordings<'_>) {
+        let [test] = &self.matching[..] else { return };
+        let about = |finding: &Finding| finding.test == *test && is_informative(finding);
+        let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
+        done.cost.seconds = done.time.map_or(0.0, |(first, last)| (last - first) as f64 / 1e6);
+        self.costs.push(done.cost);
+        if done.cost.step == DiagnosisStep::Retries {
+            self.left = steps(self.alone, self.config.verdict).into();
+        }
+        let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
+        match done.cost.step {
+            // Which line draws the number is still to be found.
+            DiagnosisStep::Seeds if is_proven => self.left.retain(|step| *step == DiagnosisStep::Divergence),
+            _ if is_proven => self.left.clear(),
+            _ => {}
+        }
+        if is_proven && done.cost.step == DiagnosisStep::Seeds && self.left.is_empty() {
+            self.left.push_back(DiagnosisStep::Divergence);
+        }
+        self.findings.extend(found);
+    }
+}
+
+/// Whether a finding says more than the outcomes do.
+fn is_informative(finding: &Finding) -> bool {
+    match &finding.detail {
+        Detail::Factor(influence) => influence.kind != "none",
+        Detail::Nio(nio) => matches!(nio.kind, NioKind::Nio | NioKind::Brittle),
+        Detail::Verdict(_) => false,
+        _ => true,
+    }
+}
+
+/// The event with the number that the session has in its technique.
+fn renumbered(event: &Event, offset: u32) -> Event {
+    let mut event = event.clone();
+    match &mut event {
+        Event::AttemptEnded(attempt) => attempt.session.0 -= offset,
+        Event::AttemptStarted { session, .. }
+        | Event::DependenciesRecorded { session, .. }
+        | Event::StateLeaked { session, .. }
+        | Event::RestoreFailed { session, .. }
+        | Event::SessionEnded { session, .. } => session.0 -= offset,
+        _ => {}
+    }
+    event
+}
+
+impl Technique for Diagnosis {
+    fn observe(&mut self, event: &Event, recordings: Recordings<'_>) {
+        if let Event::TestsListed { .. } = event {
+            return self.start(event);
+        }
+        let Some(running) = &mut self.running else { return };
+        if let Event::AttemptEnded(attempt) = event {
+            self.budget.observe(attempt);
+            running.cost.executions += 1;
+            let (began, ended) = (attempt.started.0, attempt.started.0 + (attempt.seconds * 1e6) as i64);
+            let (first, last) = running.time.unwrap_or((began, ended));
+            running.time = Some((first.min(began), last.max(ended)));
+            let failed = attempt.outcome.is_failure();
+            if running.cost.step == DiagnosisStep::Retries && (failed || attempt.outcome.is_pass()) {
+                self.alone = self.alone + FailureCount::new(u32::from(failed), 1);
+            }
+        }
+        running.technique.observe(&renumbered(event, running.offset), recordings);
+    }
+
+    fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session> {
+        loop {
+            let Some(mut running) = self.running.take() else {
+                match self.start_next(recordings) {
+                    true => continue,
+                    false => return Vec::new(),
+                }
+            };
+            let mut sessions = running.technique.next_sessions(recordings);
+            if sessions.is_empty() {
+                self.finish(running, recordings);
+                continue;
+            }
+            for session in &mut sessions {
+                session.id = SessionId(session.id.0 + running.offset);
+                self.sessions = self.sessions.max(session.id.0);
+            }
+            self.running = Some(running);
+            return sessions;
+        }
+    }
+
+    /// Those of a step that is still running too.
+    fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
+        let running = self.running.as_ref().map(|running| running.technique.findings(recordings));
+        let running = running.into_iter().flatten().filter(|finding| self.matching.contains(&finding.test));
+        self.findings.iter().cloned().chain(running.filter(is_informative)).collect()
+    }
+
+    fn coverage(&self) -> Option<Coverage> {
+        let tests = self.matching.len() as u32;
+        let complete = self.running.is_none() && !self.budget.is_exhausted();
+        Some(Coverage { tests, tried: tests.min(self.costs.len() as u32), left_out: 0, pairs: None, complete })
+    }
+}
+
+#[cfg(test)]
+mod tests;

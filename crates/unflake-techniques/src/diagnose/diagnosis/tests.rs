@@ -1,0 +1,97 @@
+//! Tests of `diagnosis`, on a simulated suite.
+
+use std::collections::BTreeMap;
+
+use unflake_model::NioMode;
+
+use super::*;
+use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, polluter, victim};
+
+fn config(test: &str) -> DiagnosisConfig {
+    DiagnosisConfig {
+        test: test.to_owned(),
+        verdict: None,
+        steps: None,
+        fresh_by: Isolation::Fork,
+        seconds: 1e6,
+        idempotence: Some(NioConfig {
+            mode: NioMode::IsolatedMethod,
+            only: None,
+            class_of: |test| test,
+            fresh_by: Isolation::Fork,
+            screen: None,
+            jobs: 1,
+            state: true,
+            seconds: 1e6,
+        }),
+        order: Some(OrderConfig {
+            only: None,
+            seconds: 1e6,
+            random: 2,
+            seed: 1,
+            thorough: false,
+            state: true,
+            fresh_by: Isolation::Fork,
+            failed_after: BTreeMap::new(),
+        }),
+        factors: None,
+        seeds: Vec::new(),
+        can_trace: true,
+    }
+}
+
+fn diagnosed(config: DiagnosisConfig, tests: Vec<(usize, SimulatedTest)>) -> (Diagnosis, Vec<Finding>) {
+    let mut diagnosis = Diagnosis::new(config);
+    SimulatedSuite::new(12, tests).run(&mut diagnosis);
+    let findings = diagnosis.findings(Recordings::EMPTY);
+    (diagnosis, findings)
+}
+
+fn ran(diagnosis: &Diagnosis) -> Vec<&'static str> {
+    diagnosis.costs().iter().map(|cost| cost.step.name()).collect()
+}
+
+#[test]
+fn a_victim_is_explained_by_its_polluter_and_nothing_else_is_tried() {
+    let (diagnosis, found) = diagnosed(config("t9"), vec![(3, polluter("cell")), (9, victim(&["cell"]))]);
+    assert_eq!(ran(&diagnosis), ["retries", "idempotence", "order"]);
+    assert!(diagnosis.steps_left().is_empty());
+    let proven = |finding: &&Finding| finding.confidence() == Some(Confidence::Proven);
+    let of_state = found
+        .iter()
+        .filter(proven)
+        .any(|finding| matches!(&finding.detail, Detail::State(leak) if leak.cells[0].path == "cell"));
+    assert!(of_state, "{found:?}");
+}
+
+#[test]
+fn a_test_that_pollutes_itself_is_not_run_after_others() {
+    let both = SimulatedTest { writes: polluter("cell").writes, ..victim(&["cell"]) };
+    let (diagnosis, found) = diagnosed(config("t5"), vec![(5, both)]);
+    assert_eq!(ran(&diagnosis), ["retries", "idempotence"]);
+    assert!(found.iter().any(|finding| matches!(finding.detail, Detail::Nio(_))), "{found:?}");
+}
+
+#[test]
+fn chance_is_left_to_traces() {
+    let random = SimulatedTest { random_percent: 50, ..SimulatedTest::default() };
+    let (diagnosis, found) = diagnosed(config("t5"), vec![(5, random)]);
+    assert_eq!((ran(&diagnosis), found.len()), (vec!["retries"], 0));
+    assert_eq!(diagnosis.steps_left(), [DiagnosisStep::Divergence, DiagnosisStep::Factors]);
+    let (failed, runs) = diagnosis.alone();
+    assert!(failed > 0 && failed < runs, "{failed} of {runs}");
+}
+
+#[test]
+fn steps_of_a_second_run_are_given() {
+    let config = DiagnosisConfig { steps: Some(vec![DiagnosisStep::Idempotence]), ..config("t5") };
+    let (diagnosis, _) = diagnosed(config, Vec::new());
+    assert_eq!(ran(&diagnosis), ["idempotence"]);
+    assert_eq!(diagnosis.costs()[0].executions, 2);
+}
+
+#[test]
+fn an_unknown_test_is_not_run() {
+    let (diagnosis, found) = diagnosed(config("nothing"), Vec::new());
+    assert_eq!((diagnosis.matching.len(), ran(&diagnosis).len(), found.len()), (0, 0, 0));
+}

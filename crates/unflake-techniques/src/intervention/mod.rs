@@ -1,0 +1,4 @@
+//! Proof by intervention: forces what a located line does, both ways, and sees how the test ends.
+
+pub(crate) mod chosen_values;
+pub(crate) mod forced_value;

@@ -1,0 +1,132 @@
+//! The schedule: threads and tasks are delayed at lines that a seed or a list chooses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan};
+
+use super::{canonical, parsed};
+
+const MAX_RATE: u32 = 1_000_000;
+
+/// Where threads and tasks are delayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Schedule {
+    /// One in `rate` executions of lines, at random. Without a rate the seed decides that, too.
+    Seeded {
+        seed: u64,
+        rate: Option<u32>,
+    },
+    At(Vec<ChangePoint>),
+    /// A thread waits at a line until another one has passed a second line.
+    Held {
+        at: ChangePoint,
+        after: ChangePoint,
+    },
+}
+
+/// `FILE:LINE`, for every thread and time, or `FILE:LINE#TIME@THREAD` with one of the two or both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChangePoint(String);
+
+impl FromStr for ChangePoint {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (place, thread) = text.split_once('@').map_or((text, None), |(place, thread)| (place, Some(thread)));
+        let (place, time) = place.split_once('#').map_or((place, None), |(place, time)| (place, Some(time)));
+        let (file, line) = place.rsplit_once(':').ok_or(())?;
+        let is_word = |text: &str| !text.is_empty() && !text.contains([',', ';', ' ']);
+        let is_number = |text: &str| text.parse::<u32>().is_ok_and(|number| number.to_string() == text);
+        let fits = is_word(file) && is_number(line) && time.is_none_or(is_number) && thread.is_none_or(is_word);
+        fits.then(|| Self(text.to_owned())).ok_or(())
+    }
+}
+
+impl fmt::Display for ChangePoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        if text.starts_with(|letter: char| letter.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+        {
+            let (seed, rate) = text.split_once(':').map_or((text, None), |(seed, rate)| (seed, Some(rate)));
+            let rate = rate.map(|rate| rate.parse().ok().filter(|rate| (1..=MAX_RATE).contains(rate)).ok_or(()));
+            return Ok(Self::Seeded { seed: seed.parse().map_err(drop)?, rate: rate.transpose()? });
+        }
+        if let Some((at, after)) = text.split_once(" after ") {
+            return Ok(Self::Held { at: at.parse()?, after: after.parse()? });
+        }
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::At)
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seeded { seed, rate: None } => write!(f, "{seed}"),
+            Self::Seeded { seed, rate: Some(rate) } => write!(f, "{seed}:{rate}"),
+            Self::At(points) => f.write_str(&joined(points)),
+            Self::Held { at, after } => write!(f, "{at} after {after}"),
+        }
+    }
+}
+
+fn joined(points: &[ChangePoint]) -> String {
+    points.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+pub(super) static SCHEDULE: FactorDeclaration = FactorDeclaration {
+    name: "schedule",
+    title: "schedule",
+    plural: "schedules",
+    syntax: "a seed; `7:20`: 1 in 20 lines; `a.py:3` or `a.py:3 after a.py:8`",
+    parse: canonical::<Schedule>,
+    phrase: FactorPhrase::When(|setting, _| match parsed(setting) {
+        Schedule::Seeded { .. } => format!("when threads and tasks are delayed by the schedule {setting}"),
+        Schedule::At(points) => format!("when threads and tasks are delayed at {}", joined(&points)),
+        Schedule::Held { at, after } => format!("when {at} runs after {after}"),
+    }),
+    effect: FactorEffect::Process(|setting, setup| {
+        // Agents read the same settings as the shim.
+        setup.shim.push(match parsed(setting) {
+            Schedule::Seeded { seed, rate } => format!("schedule={seed},{}", rate.unwrap_or(0)),
+            Schedule::At(points) => format!("delay-at={}", joined(&points)),
+            Schedule::Held { at, after } => format!("hold={at} after {after}"),
+        });
+        setup.schedule = true;
+        Ok(())
+    }),
+    timing: true,
+    at_lines: true,
+    plan: |_| FactorPlan {
+        settings: Vec::new(),
+        missing: Some("each seed is one of very many orders; `unflake under --schedule SEED` tries one".to_owned()),
+    },
+    ..FactorDeclaration::EMPTY
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_a_seed_a_list_of_points_or_an_order() {
+        let fixed = ["7", "7:20", "a.py:3", "src/a.py:3#2@main", "a.py:3@more-1,b.py:5#1", "a.py:3 after b.py:5#2"];
+        for text in fixed {
+            assert_eq!(canonical::<Schedule>(text).as_deref(), Some(text));
+        }
+        assert_eq!("007:1".parse::<Schedule>().map(|schedule| schedule.to_string()), Ok("7:1".to_owned()));
+        for text in
+            ["", "7:", ":7", "7:0", "-1", "7:2:3", "a.py", "a.py:x", "a.py:3,", "a;b.py:3", "a.py:3 after ", "a.py:3#"]
+        {
+            assert!(text.parse::<Schedule>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Seeds of what the system gives to processes: random bytes, and the addresses of their memory.
+
+use unflake_model::{Factor, FactorDeclaration, FactorEffect, FactorKind, FactorPlan, FactorProbe, ProbeStep};
+
+use super::{canonical, parsed, seeded};
+use crate::address_layout::can_fix_addresses;
+
+/// Whether a factor is a seed of processes: one number sets all of these.
+pub fn is_seed(kind: &FactorKind) -> bool {
+    kind.family == FAMILY && matches!(kind.effect, FactorEffect::Process(_))
+}
+
+/// The factors that one seed sets, as far as this system can set them: everything that a process
+/// draws once.
+pub fn seed_factors(seed: u64) -> Vec<Factor> {
+    let is_possible = |kind: &FactorKind| kind.name != ADDRESS_SEED.name || can_fix_addresses().is_ok();
+    // Some seeds are smaller numbers.
+    let set = |kind: FactorKind| kind.set(&seed.to_string()).or_else(|_| kind.set(&(seed as u32).to_string())).ok();
+    FactorKind::all().into_iter().filter(is_seed).filter(is_possible).filter_map(set).collect()
+}
+
+const FAMILY: &str = "seeds";
+
+pub(super) static RANDOM_SEED: FactorDeclaration = FactorDeclaration {
+    name: "random-seed",
+    title: "random seed",
+    plural: "random seeds",
+    syntax: "a number",
+    parse: canonical::<u64>,
+    effect: FactorEffect::Process(|setting, setup| {
+        setup.random_seed = Some(parsed::<u64>(setting));
+        setup.shim.push(format!("random={}", parsed::<u64>(setting) as i64));
+        Ok(())
+    }),
+    family: FAMILY,
+    baseline: |_| Some("0".to_owned()),
+    plan: |_| ["1", "2", "3", "4", "5"].into(),
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("random", seed)).into()),
+        judge: seeded,
+    }],
+    ..FactorDeclaration::EMPTY
+};
+
+pub(super) static ADDRESS_SEED: FactorDeclaration = FactorDeclaration {
+    name: "address-seed",
+    title: "address seed",
+    plural: "address seeds",
+    syntax: "a number; 0: the same layout without padding",
+    parse: canonical::<u64>,
+    effect: FactorEffect::Process(|setting, setup| {
+        can_fix_addresses()?;
+        setup.address_seed = Some(parsed::<u64>(setting));
+        setup.shim.push(format!("addresses={}", parsed::<u64>(setting) as i64));
+        Ok(())
+    }),
+    per_process: true,
+    family: FAMILY,
+    baseline: |_| can_fix_addresses().is_ok().then(|| "0".to_owned()),
+    plan: |_| match can_fix_addresses() {
+        Ok(()) => ["1", "2", "3"].into(),
+        Err(why) => FactorPlan { settings: Vec::new(), missing: Some(why) },
+    },
+    probes: &[FactorProbe {
+        label: "",
+        steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("addresses", seed)).into()),
+        judge: seeded,
+    }],
+    ..FactorDeclaration::EMPTY
+};

@@ -1,0 +1,282 @@
+//! The runs behind one diagnosis: untraced ones for most techniques, a traced one for the line.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Zoned;
+use unflake_engine::Launch;
+use unflake_model::{Confidence, Detail, FactorKind, Finding, NioMode, Shows, TestId, World};
+use unflake_report::diagnosis_rank;
+use unflake_runners::Capabilities;
+use unflake_techniques::{
+    Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig, NioConfig,
+    OrderConfig, StepCost,
+};
+use unflake_worlds::is_seed;
+
+use crate::commands::factors::experiment_plan::{self, Plan};
+use crate::commands::factors::repro_commands::add_commands;
+use crate::commands::locate::divergence_run::{self, LocateRequest};
+use crate::commands::order_and_nio::{class_of, failed_after};
+use crate::commands::why::candidates::KnownTest;
+use crate::config::settings::{self, Settings};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit::{Conclusion, Exit};
+use crate::interrupt::was_interrupted;
+use crate::launch::launch;
+use crate::run_loop::Gathered;
+use crate::shell_command;
+use crate::technique_run::{TechniqueRun, inconclusive};
+
+/// Random orders that are tried after every other test ran before the test.
+const RANDOM_ORDERS: u32 = 10;
+/// Traced runs to compare, and at most as long as few fail or few pass.
+const TRACED: u32 = 50;
+const MOST_TRACED: u32 = 2000;
+/// Runs of an experiment at most.
+const MAX_RUNS: u32 = 1000;
+/// Printed commands that are run, how often one before it is said to fail every time, and the
+/// longest that one may take.
+const CHECKED: usize = 4;
+const CHECKS: u32 = 3;
+const SLOW: Duration = Duration::from_secs(30);
+const INTERRUPTED: &str = "interrupted; the findings until then are complete";
+/// With fewer seconds left no further run is started.
+const SHORTEST: f64 = 2.0;
+
+/// The test to diagnose.
+pub(crate) struct DiagnosisRequest<'a> {
+    /// Its name, or a part of it that no other test has.
+    pub(crate) test: String,
+    pub(crate) seconds: f64,
+    pub(crate) quiet: bool,
+    pub(crate) settings: &'a Settings,
+    pub(crate) context: &'a Context,
+}
+
+pub(crate) struct DiagnosisResult {
+    /// Its findings are sorted, the best diagnosis first.
+    pub(crate) record: Gathered,
+    pub(crate) conclusion: Conclusion,
+    pub(crate) costs: Vec<StepCost>,
+    /// Failures and runs of the test alone.
+    pub(crate) alone: (u32, u32),
+}
+
+impl DiagnosisRequest<'_> {
+    pub(crate) fn run(&self) -> Result<DiagnosisResult, CommandError> {
+        let began = Instant::now();
+        let left = || self.seconds - began.elapsed().as_secs_f64();
+        let known = KnownTest::look_up(self.settings, &self.test)?;
+        let (mut record, first) = self.untraced(&known, None, left())?;
+        let mut costs = first.costs().to_vec();
+        let mut steps = first.steps_left();
+        let mut conclusion = inconclusive(&record, INTERRUPTED);
+        let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
+        if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
+            steps.remove(0);
+            let test = first.matching[0].as_str().to_owned();
+            costs.extend(self.traced(test, left(), &mut record));
+        }
+        if can_go_on() {
+            costs.extend(self.forced(left(), &mut record)?);
+        }
+        let is_explained = |record: &Gathered| record.findings.iter().any(is_sure);
+        if can_go_on() && !steps.is_empty() && !is_explained(&record) {
+            let (later, second) = self.untraced(&known, Some(steps), left())?;
+            costs.extend_from_slice(second.costs());
+            record.absorb(later);
+        }
+        if was_interrupted() && conclusion.is_none() {
+            conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
+        }
+        record.findings.sort_by_key(diagnosis_rank);
+        check_commands(&mut record, &self.context.here);
+        let conclusion = conclusion.take().unwrap_or_else(|| conclude(&record, first.matching.first()));
+        Ok(DiagnosisResult { record, conclusion, costs, alone: first.alone() })
+    }
+
+    /// Everything that needs no traces. `steps`: None for those that the first outcomes suggest.
+    fn untraced(
+        &self,
+        known: &KnownTest,
+        steps: Option<Vec<DiagnosisStep>>,
+        seconds: f64,
+    ) -> Result<(Gathered, Diagnosis), CommandError> {
+        let settings = self.settings;
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(settings) };
+        let Plan { baseline, singles, mixes, untried } =
+            experiment_plan::plan(&self.plan_context(), &[], launch.driver.is_none());
+        let fresh_by = settings.fresh_by.value;
+        let controls_order = settings.runner().can(Capabilities::controls_order);
+        let idempotence = NioConfig {
+            mode: NioMode::IsolatedMethod,
+            only: None,
+            class_of,
+            fresh_by,
+            // A screening pays for many tests only.
+            screen: None,
+            jobs: settings.jobs.value,
+            state: true,
+            seconds,
+        };
+        let order = OrderConfig {
+            failed_after: failed_after(settings, std::slice::from_ref(&self.test))?,
+            only: None,
+            seconds,
+            random: RANDOM_ORDERS,
+            seed: 1,
+            thorough: false,
+            state: true,
+            fresh_by,
+        };
+        let factors = ExperimentConfig {
+            names: Vec::new(),
+            together: false,
+            baseline: baseline.clone(),
+            plan: singles,
+            mixes,
+            untried,
+            max_runs: MAX_RUNS,
+            seconds,
+            fresh_by,
+            known: Vec::new(),
+            layers: Vec::new(),
+        };
+        let seeds = FactorKind::all().into_iter().filter(is_seed);
+        let seeds = seeds.filter(|kind| baseline.iter().any(|factor| factor.kind() == *kind));
+        let mut diagnosis = Diagnosis::new(DiagnosisConfig {
+            test: self.test.clone(),
+            verdict: known.verdict,
+            steps,
+            fresh_by,
+            seconds,
+            idempotence: controls_order.then_some(idempotence),
+            order: controls_order.then_some(order),
+            factors: Some(factors),
+            seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
+            can_trace: settings.runner().can(|runner| runner.trace) && settings.results.value.is_none(),
+        });
+        let run = TechniqueRun {
+            budget: Some(seconds),
+            ..TechniqueRun::new(self.context, settings, launch, self.context.progress(self.quiet))
+        };
+        let mut done = run.run(&mut diagnosis)?;
+        if done.record.listed && done.record.problems.is_empty() && diagnosis.matching.len() != 1 {
+            let matching: Vec<&str> = diagnosis.matching.iter().map(|test| test.as_str()).collect();
+            return Err(CommandError::not_one_test(&self.test, &matching, done.record.test_names()));
+        }
+        // Other findings name the world of each command themselves.
+        let is_plain = |finding: &&mut Finding| finding.replays.iter().all(|replay| replay.under == World::default());
+        for finding in done.record.findings.iter_mut().filter(is_plain) {
+            add_commands(std::slice::from_mut(finding), &baseline);
+        }
+        let code = if done.record.findings.is_empty() { Exit::Success } else { Exit::RealFailures };
+        done.finish(&code.because(""));
+        Ok((done.record, diagnosis))
+    }
+
+    fn plan_context(&self) -> unflake_model::PlanContext {
+        experiment_plan::context(&Zoned::now(), &self.settings.command.value)
+    }
+
+    /// Proves the located line by forcing its value, where the runner can. None: there is nothing to
+    /// force.
+    fn forced(&self, seconds: f64, record: &mut Gathered) -> Result<Option<StepCost>, CommandError> {
+        let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
+        let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let (Some(at), Some(kind), None) = (at, kind, &launch.driver) else { return Ok(None) };
+        let seeds = record.findings.iter().find_map(|finding| match &finding.detail {
+            Detail::Factor(influence) if influence.setting.iter().all(|factor| is_seed(&factor.kind())) => {
+                Some((influence.worst.clone(), influence.best.clone()))
+            }
+            _ => None,
+        });
+        let located = record.findings[at].clone();
+        let of_test = record.attempts.iter().filter(|attempt| attempt.test == located.test);
+        let mut failures: Vec<String> =
+            of_test.filter_map(|attempt| Some(attempt.failure.as_ref()?.kind.clone())).collect();
+        failures.sort();
+        failures.dedup();
+        let fresh_by = self.settings.fresh_by.value;
+        let mut intervention =
+            Intervention::new(InterventionConfig { located, kind, seeds, failures, fresh_by, seconds });
+        let progress = self.context.progress(self.quiet);
+        let run =
+            TechniqueRun { budget: Some(seconds), ..TechniqueRun::new(self.context, self.settings, launch, progress) };
+        let mut done = run.run(&mut intervention)?;
+        done.finish(&Exit::Success.because(""));
+        let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
+        if !done.record.findings.is_empty() {
+            record.findings.remove(at);
+        }
+        record.absorb(done.record);
+        Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
+    }
+
+    /// Locates the line. What prevents that is a note: other techniques have an answer, or none has.
+    fn traced(&self, test: String, seconds: f64, record: &mut Gathered) -> Option<StepCost> {
+        let wanted = LocateRequest { test, runs: TRACED, most: MOST_TRACED, seconds, lines_only: false };
+        let progress = self.context.progress(self.quiet);
+        match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
+            Ok(mut located) => {
+                let problems = located.record.problems.drain(..);
+                let notes: Vec<String> =
+                    problems.map(|problem| format!("lines could not be recorded: {}", problem.text)).collect();
+                located.record.notes.extend(notes);
+                let (executions, seconds) = (located.record.attempts.len() as u32, located.record.totals.seconds);
+                record.absorb(located.record);
+                Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds })
+            }
+            Err(error) => {
+                record.notes.push(format!("lines could not be recorded: {}", error.message));
+                None
+            }
+        }
+    }
+}
+
+/// Whether a finding is more than possible.
+fn is_sure(finding: &Finding) -> bool {
+    finding.confidence().is_some_and(|confidence| confidence < Confidence::Possible)
+}
+
+/// Runs the first printed commands, those that are said to fail several times. One that does not
+/// show what it claims is said to fail sometimes.
+fn check_commands(record: &mut Gathered, here: &Path) {
+    let commands = record.findings.iter_mut().flat_map(|finding| &mut finding.reproduce);
+    for printed in commands.take(CHECKED) {
+        let (fails, times) = match printed.shows {
+            Shows::Fails | Shows::AlwaysFails => (true, CHECKS),
+            Shows::Passes => (false, 1),
+            Shows::SometimesFails => continue,
+        };
+        for _ in 0..times {
+            match shell_command::fails(&printed.command, here, SLOW) {
+                Some(failed) if failed != fails => {
+                    printed.shows = Shows::SometimesFails;
+                    break;
+                }
+                Some(_) if fails => printed.shows = Shows::AlwaysFails,
+                Some(_) => {}
+                // Unknown: it takes too long, or the user does not want to wait.
+                None => return,
+            }
+        }
+    }
+}
+
+/// Other tests may fail in the searched orders: they say nothing about this one.
+fn conclude(record: &Gathered, test: Option<&TestId>) -> Conclusion {
+    let has_failed = record.attempts.iter().any(|attempt| Some(&attempt.test) == test && attempt.outcome.is_failure());
+    match record.findings.first().and_then(Finding::confidence) {
+        Some(confidence) => Exit::RealFailures.because(format!("root cause found ({})", confidence.word())),
+        None if !has_failed && record.budget_exhausted => {
+            Exit::Success.because("budget exhausted; the test never failed (--for)")
+        }
+        None if !has_failed => Exit::Success.because("the test never failed"),
+        None => Exit::RealFailures.because("root cause not found"),
+    }
+}

@@ -1,0 +1,69 @@
+//! Which tests a change can affect, by what is known of their dependencies.
+
+use std::collections::HashMap;
+
+use unflake_git::Repository;
+use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, TestId};
+use unflake_store::{LearnedDependencies, Revision};
+use unflake_techniques::can_affect;
+
+use crate::project::comparison;
+
+/// The known dependencies of tests, compared with a change.
+pub(crate) struct AffectedTests<'a> {
+    repository: &'a Repository,
+    /// The user's change: against the base.
+    changes: &'a Changes,
+    granularity: Granularity,
+    pub(crate) known: HashMap<TestId, LearnedDependencies>,
+    /// Changes since dependencies were recorded, by the revision at which they were.
+    since: HashMap<(Option<String>, Vec<String>), Result<Changes, String>>,
+}
+
+impl<'a> AffectedTests<'a> {
+    pub(crate) fn new(
+        repository: &'a Repository,
+        changes: &'a Changes,
+        granularity: Granularity,
+        known: Vec<LearnedDependencies>,
+    ) -> Self {
+        let known = known.into_iter().map(|one| (one.test.clone(), one)).collect();
+        Self { repository, changes, granularity, known, since: HashMap::new() }
+    }
+
+    /// Why a test can be affected by the change, or by what changed since its dependencies were
+    /// recorded. None: it cannot.
+    pub(crate) fn why(&mut self, test: &TestId) -> Option<String> {
+        let Some(learned) = self.known.get(test) else { return Some("its dependencies are unknown".to_owned()) };
+        if let Some(why) = can_affect(self.changes, &learned.on, self.granularity) {
+            return Some(why);
+        }
+        let Revision { commit, changed, .. } = &learned.revision;
+        let key = (commit.clone(), changed.clone());
+        let repository = self.repository;
+        let since = self.since.entry(key).or_insert_with(|| changes_since(repository, &learned.revision));
+        match since {
+            Ok(since) => can_affect(since, &learned.on, self.granularity),
+            Err(why) => Some(format!("the changes since its dependencies were recorded are unknown: {why}")),
+        }
+    }
+}
+
+fn changes_since(repository: &Repository, revision: &Revision) -> Result<Changes, String> {
+    let commit = revision.commit.clone().ok_or("it was not in a commit")?;
+    if revision.dirty.is_none() {
+        return Err("the changed files of that run are unknown".to_owned());
+    }
+    let base = Base { revision: commit.clone(), chosen: BaseChoice::Asked(commit) };
+    let mut changes = comparison::changes(repository, &base)?;
+    // Uncommitted changes of that time may have been anything.
+    for entry in &revision.changed {
+        let (how, path) = entry.split_at_checked(3).unwrap_or(("", entry));
+        let kind = match how.trim() {
+            "M" | "MM" => ChangeKind::Modified,
+            _ => ChangeKind::TypeChanged,
+        };
+        changes.files.push(FileChange { path: path.trim_end_matches('/').to_owned(), kind, functions: None });
+    }
+    Ok(changes)
+}

@@ -1,0 +1,3 @@
+user = None
+token = None
+language = "en"

@@ -1,0 +1,7 @@
+import shop
+
+shop.mode = "bad"
+
+
+def test_nothing():
+    pass

@@ -1,0 +1,1 @@
+//! A library without code: its tests use places outside of it.
