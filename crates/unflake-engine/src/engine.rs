@@ -196,7 +196,10 @@ impl Engine {
             self.note_shared_parts();
         }
         let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
-        elsewhere.into_iter().for_each(|session| self.worlds.add(session));
+        for session in elsewhere {
+            let is_alone = self.must_run_alone_elsewhere(&session);
+            self.worlds.add(session, is_alone);
+        }
         let stateful = !self.is_isolated();
         let sessions = if stateful { path::depth_first(sessions) } else { sessions };
         self.sessions.enqueue(sessions, stateful);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::TestId;
+use unflake_model::{Session, TestId};
 use unflake_protocol::TestNeeds;
 
 use crate::engine::Engine;
@@ -13,6 +13,11 @@ impl Engine {
     /// Whether a session may start beside those that run. Only where sessions of its kind run side
     /// by side: the others keep to the order and the jobs of the user's command.
     pub(crate) fn may_run_beside(&self, work: &ActiveSession) -> bool {
+        let mut running = self.sessions.running().map(|placed| &placed.work.session);
+        let is_something_running = self.sessions.running().next().is_some() || self.worlds.is_busy();
+        if is_something_running && self.must_run_alone(&work.session) || running.any(|one| self.must_run_alone(one)) {
+            return false;
+        }
         let listing = self.suite.listing();
         if !work.session.private || !listing.has_needs() {
             return true;
@@ -20,6 +25,17 @@ impl Engine {
         let running: Vec<TestNeeds> =
             self.sessions.running().map(|placed| needs_of(listing, &placed.work.session.tests)).collect();
         fits(&needs_of(listing, &work.session.tests), &running, self.starter.launch().jobs.max(1) as u32)
+    }
+
+    /// Whether a verdict rests on the session and its world is shared with what runs at the same time.
+    fn must_run_alone(&self, session: &Session) -> bool {
+        session.purpose.decides_verdict() && !(self.is_private(session) && self.starter.is_all_private())
+    }
+
+    /// The same for sessions in other worlds, which have engines of their own.
+    pub(crate) fn must_run_alone_elsewhere(&self, session: &Session) -> bool {
+        let can_be_private = self.starter.private().is_some_and(|plan| !plan.needs_user_namespace());
+        session.purpose.decides_verdict() && !(session.private && can_be_private && self.starter.is_all_private())
     }
 }
 

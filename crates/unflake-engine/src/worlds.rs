@@ -45,6 +45,8 @@ struct SessionGroup {
     /// It needs a world of its own, and runs in the process that lists the tests: what a process
     /// draws at random follows from its seed, and a fork would draw other values.
     is_exclusive: bool,
+    /// Nothing runs beside it.
+    is_alone: bool,
 }
 
 struct WorldEngine {
@@ -54,6 +56,8 @@ struct WorldEngine {
     interrupter: Option<Interrupter>,
     thread: JoinHandle<()>,
     is_busy: bool,
+    /// While it is busy, nothing runs beside it.
+    is_alone: bool,
     /// It ends when it is idle: it was created for one session, or it affects other worlds.
     is_transient: bool,
 }
@@ -67,17 +71,25 @@ pub(crate) enum WorldReport {
 }
 
 impl Worlds {
-    pub(crate) fn add(&mut self, session: Session) {
+    /// `is_alone`: nothing may run beside the session.
+    pub(crate) fn add(&mut self, session: Session, is_alone: bool) {
         let world = session.under.clone().unwrap_or_default();
         let is_exclusive = session.place == Placement::Fresh(Isolation::Process);
         match self.waiting.iter_mut().find(|group| group.world == world && !is_exclusive && !group.is_exclusive) {
-            Some(group) => group.sessions.push(session),
-            None => self.waiting.push_back(SessionGroup { world, sessions: vec![session], is_exclusive }),
+            Some(group) => {
+                group.is_alone |= is_alone;
+                group.sessions.push(session);
+            }
+            None => self.waiting.push_back(SessionGroup { world, sessions: vec![session], is_exclusive, is_alone }),
         }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.open.iter().all(|world| !world.is_busy)
+        self.waiting.is_empty() && !self.is_busy()
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy().next().is_some()
     }
 
     fn busy(&self) -> impl Iterator<Item = &WorldEngine> {
@@ -97,10 +109,12 @@ impl Worlds {
         std::mem::take(&mut self.waiting).into_iter().flat_map(|group| group.sessions)
     }
 
-    /// Takes out the next group that may run now, with its world if that is open.
-    fn next_group(&mut self, jobs: usize) -> Option<(SessionGroup, Option<WorldEngine>)> {
-        let next = self.waiting.front()?;
-        let serial = affects_others(&next.world) || self.busy().any(|busy| affects_others(&busy.world));
+    /// Takes out the next group that may run now, with its world if that is open. `is_used`: a
+    /// session runs in the world of this engine.
+    fn next_group(&mut self, jobs: usize, is_used: bool) -> Option<(SessionGroup, Option<WorldEngine>)> {
+        let next = self.waiting.front().filter(|next| !next.is_alone || !is_used)?;
+        let is_alone = next.is_alone || affects_others(&next.world);
+        let serial = is_alone || self.busy().any(|busy| busy.is_alone || affects_others(&busy.world));
         if self.busy().count() >= if serial { 1 } else { jobs.max(1) } {
             return None;
         }
@@ -231,14 +245,16 @@ impl Engine {
         // Here and not earlier: events of a world name files that are removed with it.
         self.worlds.prune(MAX_IDLE);
         let jobs = self.starter.launch().jobs;
-        while let Some((SessionGroup { world, sessions, is_exclusive }, open)) = self.worlds.next_group(jobs) {
+        let is_used = self.sessions.running().next().is_some();
+        while let Some((group, open)) = self.worlds.next_group(jobs, is_used) {
+            let SessionGroup { world, sessions, is_exclusive, is_alone } = group;
             let open = match open {
                 Some(open) => open,
                 None => self.create_world(world, &sessions, is_exclusive),
             };
             debug!(world = open.number, sessions = sessions.len(), "sessions sent to a world");
             let is_busy = open.orders.send(sessions).is_ok();
-            self.worlds.open.push(WorldEngine { is_busy, ..open });
+            self.worlds.open.push(WorldEngine { is_busy, is_alone, ..open });
         }
     }
 
@@ -276,7 +292,7 @@ impl Engine {
             }
             serve(engine, &in_thread.factors, &received, &report);
         });
-        WorldEngine { number, world, orders, interrupter: None, thread, is_busy: false, is_transient }
+        WorldEngine { number, world, orders, interrupter: None, thread, is_busy: false, is_alone: false, is_transient }
     }
 
     pub(crate) fn on_world_report(&mut self, number: u32, report: WorldReport) {

@@ -111,6 +111,11 @@ impl Purpose {
     pub fn keeps_order(self) -> bool {
         matches!(self, Self::Twice | Self::Order | Self::Search | Self::State | Self::Look | Self::Replay)
     }
+
+    /// Whether a verdict rests on the session, so that no other session may disturb it.
+    pub fn decides_verdict(self) -> bool {
+        matches!(self, Self::Fresh | Self::OtherSeeds | Self::WithoutFiles)
+    }
 }
 
 /// Where a session runs.

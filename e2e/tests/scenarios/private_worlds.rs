@@ -136,6 +136,46 @@ fn without_namespaces_copies_share_what_has_no_variable() {
     assert!(!findings.is_empty());
 }
 
+/// Fails after the other test; two at the same time would meet in a file.
+const VICTIM: &str = r#"
+import os, time
+
+left = []
+
+def test_polluter():
+    left.append(1)
+
+def test_victim():
+    with open("claimed", "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(0.05)
+    with open("claimed") as file:
+        assert file.read() == str(os.getpid())
+    assert not left
+"#;
+
+#[track_caller]
+fn assert_state_dependent(result: &RunOutput) {
+    let [finding] = result.list("findings") else { panic!("{:?}", result.list("findings")) };
+    assert_eq!(finding["kind"], "flaky-state-dependent", "{finding}");
+    let is_in_seeded_process = |one: &serde_json::Value| one["purpose"] == "other-seeds";
+    assert!(result.list("attempts").iter().filter(|one| is_in_seeded_process(one)).count() > 1);
+}
+
+#[test]
+fn attempts_that_decide_a_verdict_do_not_meet() {
+    let sandbox = Sandbox::with_tests(VICTIM);
+    assert_state_dependent(&sandbox.unflake(["run"]).json().args(PYTEST).finish().expect_exit(0));
+}
+
+#[test]
+fn without_namespaces_attempts_that_decide_a_verdict_do_not_meet() {
+    let sandbox = Sandbox::with_tests(VICTIM);
+    let command = sandbox.unflake(["run"]).json().args(PYTEST).without_namespaces();
+    let Some(command) = possible(command, "no user namespace") else { return };
+    assert_state_dependent(&command.finish().expect_exit(0));
+}
+
 /// The process that a test has started.
 fn sleeps(sandbox: &Sandbox) -> bool {
     let is_one = |process: &Path| {

@@ -94,6 +94,11 @@ impl RunnerStarter {
         self.private.get_or_init(|| self.launch.private.as_ref().map(make).unwrap_or_default())
     }
 
+    /// Whether private sessions share nothing with each other.
+    pub(crate) fn is_all_private(&self) -> bool {
+        self.privacy().1.is_empty()
+    }
+
     /// What cannot be private here, for the user.
     pub(crate) fn not_private(&self) -> Option<String> {
         let shared = &self.privacy().1;

@@ -387,10 +387,7 @@ impl Ladder {
             }
         }
         sessions.extend(self.confirming_sessions());
-        // Different tests that run at the same time must not meet in a file.
-        let private = sessions.len() > 1;
-        sessions.iter_mut().for_each(|session| session.private = private);
-        sessions
+        undisturbed(sessions)
     }
 
     /// Sessions that confirm passes in the process of a failure.
@@ -435,7 +432,7 @@ impl Ladder {
                 sessions.push(Session { under: under.clone(), ..session });
             }
         }
-        sessions
+        undisturbed(sessions)
     }
 
     /// Single-test sessions for failures that would be real, without files that the test left.
@@ -457,6 +454,13 @@ impl Ladder {
         }
         sessions
     }
+}
+
+/// Attempts that run at the same time must not meet in a file or a port.
+fn undisturbed(mut sessions: Vec<Session>) -> Vec<Session> {
+    let private = sessions.len() > 1;
+    sessions.iter_mut().for_each(|session| session.private = private);
+    sessions
 }
 
 impl Technique for Ladder {
