@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, ToSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -194,6 +195,14 @@ impl Database {
             Self::Postgres(client) => client.borrow_mut().begin_reading()?,
         }
         work(self)
+    }
+
+    /// See [`Store::leave_log`](crate::Store::leave_log).
+    pub(crate) fn leave_log(&self) {
+        if let Self::Sqlite(connection) = self {
+            // Where it cannot be set, closing takes longer.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
     }
 
     /// Sets how long to wait for other writers.

@@ -106,6 +106,13 @@ impl Store {
         Ok(Self { database, location, ids: write::RowIds::default() })
     }
 
+    /// Leaves the write-ahead log beside the file when the history closes. Otherwise the command
+    /// waits for the disk at its end and, to begin a new log, at the start of the next one. SQLite
+    /// moves the log into the file whenever it has a thousand pages.
+    pub fn leave_log(&self) {
+        self.database.leave_log();
+    }
+
     /// How long to wait for another writer before returning [`StoreError::Busy`]. Transactions take
     /// milliseconds; the default is 20 seconds.
     pub fn set_busy_timeout(&self, timeout: Duration) -> Result<(), StoreError> {

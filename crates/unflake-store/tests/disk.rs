@@ -244,3 +244,22 @@ fn a_locked_history_is_busy() {
     other.execute_batch("ROLLBACK").unwrap();
     store.begin(&facts()).unwrap();
 }
+
+/// A command that ends does not wait until the disk has what the log has, and loses none of it.
+#[test]
+fn a_log_that_is_left_has_the_last_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |number| {
+        let mut store = Store::open(dir.path()).unwrap();
+        store.leave_log();
+        let run = store.begin(&facts()).unwrap();
+        store.record(run, &batch(number, 3)).unwrap();
+        run
+    };
+    let runs = [record(0), record(10)];
+    assert!(fs::metadata(dir.path().join("history.db-wal")).unwrap().len() > 0);
+    let store = Store::open(dir.path()).unwrap();
+    assert!(runs.iter().all(|run| store.attempts_in(*run).unwrap().len() == 3));
+    drop(store);
+    assert!(!dir.path().join("history.db-wal").exists(), "the log was moved into the file");
+}

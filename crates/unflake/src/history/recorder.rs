@@ -87,6 +87,7 @@ impl HistoryRecorder {
             }
         };
         if let Some(mut store) = store {
+            store.leave_log();
             let facts = RunFacts {
                 command: command.to_vec(),
                 cwd: here.to_string_lossy().into_owned(),
