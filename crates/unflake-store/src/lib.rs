@@ -93,7 +93,7 @@ impl Store {
                 (_, 0) => return Ok(None),
                 (client, found) => on_server(&location, client, found)?,
             },
-            None if !location.dir.join(FILE).is_file() => return Ok(None),
+            None if location.is_memory || !location.dir.join(FILE).is_file() => return Ok(None),
             None => in_file(&location)?,
         };
         Ok(Some(Self { database, location, ids: write::RowIds::default() }))
@@ -101,9 +101,7 @@ impl Store {
 
     /// A history that ends with the process.
     pub fn in_memory() -> Result<Self, StoreError> {
-        let location = StoreLocation::memory();
-        let database = Database::Sqlite(connect::open(&location, &location.dir, false)?);
-        Ok(Self { database, location, ids: write::RowIds::default() })
+        Self::open(StoreLocation::memory())
     }
 
     /// Leaves the write-ahead log beside the file when the history closes. Otherwise the command
@@ -131,6 +129,9 @@ impl Store {
 }
 
 fn in_file(location: &StoreLocation) -> Result<Database, StoreError> {
+    if location.is_memory {
+        return connect::open(location, StoreLocation::MEMORY.as_ref(), false).map(Database::Sqlite);
+    }
     let path = connect::prepare(&location.dir)?;
     connect::open(location, &path, filesystem::is_shared(&location.dir)).map(Database::Sqlite)
 }

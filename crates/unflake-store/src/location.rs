@@ -1,4 +1,4 @@
-//! The location of a history: a directory, or a PostgreSQL server.
+//! The location of a history: a directory, a PostgreSQL server, or memory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,27 @@ use crate::postgres::{ServerAddress, is_address};
 /// pages).
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreLocation {
-    /// Contains the history too, unless it is on a server.
+    /// Contains the history too, unless it is elsewhere.
     pub dir: PathBuf,
     pub(crate) server: Option<ServerAddress>,
+    /// It ends with the process.
+    pub(crate) is_memory: bool,
 }
 
 impl StoreLocation {
-    /// Parses a directory or `postgres://…`; with a server, `dir` is the directory for related
-    /// files. Environment variables fill in what the address omits. Errors do not repeat the text,
+    /// The location that is only in memory, as a setting.
+    pub const MEMORY: &str = ":memory:";
+
+    /// Parses a directory, `postgres://…` or `:memory:`; `dir` is the directory for related files
+    /// where the history itself is in none. Environment variables fill in what the address omits. Errors do not repeat the text,
     /// which may contain a password.
     pub fn parse(text: &str, dir: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         if is_address(text) {
-            Ok(Self { dir: dir.to_owned(), server: Some(ServerAddress::parse(text, variable)?) })
+            Ok(Self { server: Some(ServerAddress::parse(text, variable)?), ..dir.into() })
+        } else if text == Self::MEMORY {
+            Ok(Self { is_memory: true, ..dir.into() })
         } else {
-            Ok(Self { dir: text.into(), server: None })
+            Ok(PathBuf::from(text).into())
         }
     }
 
@@ -35,23 +42,22 @@ impl StoreLocation {
     pub(crate) fn text(&self) -> String {
         match &self.server {
             Some(address) => address.to_string(),
-            None if self.dir == Path::new(MEMORY) => MEMORY.to_owned(),
+            None if self.is_memory => Self::MEMORY.to_owned(),
             None => self.dir.join(FILE).display().to_string(),
         }
     }
 
     pub(crate) fn memory() -> Self {
-        Self { dir: MEMORY.into(), server: None }
+        Self { is_memory: true, ..PathBuf::new().into() }
     }
 }
-
-const MEMORY: &str = ":memory:";
 
 /// As the user typed it, without the password.
 impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
             Some(address) => address.fmt(f),
+            None if self.is_memory => Self::MEMORY.fmt(f),
             None => self.dir.display().fmt(f),
         }
     }
@@ -59,7 +65,7 @@ impl fmt::Display for StoreLocation {
 
 impl From<&Path> for StoreLocation {
     fn from(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), server: None }
+        dir.to_owned().into()
     }
 }
 
@@ -71,7 +77,7 @@ impl From<&PathBuf> for StoreLocation {
 
 impl From<PathBuf> for StoreLocation {
     fn from(dir: PathBuf) -> Self {
-        Self { dir, server: None }
+        Self { dir, server: None, is_memory: false }
     }
 }
 

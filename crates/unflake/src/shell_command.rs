@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use unflake_store::StoreLocation;
 
 use crate::interrupt::was_interrupted;
 
@@ -29,10 +30,10 @@ pub(crate) fn fails(script: &str, here: &Path, limit: Duration) -> Option<bool> 
     let unflake = env::current_exe().ok()?;
     let others = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(unflake.parent().map(Path::to_owned).into_iter().chain(env::split_paths(&others)));
-    // What is only checked does not belong to the project's history.
-    let history = tempfile::Builder::new().prefix("unflake-check-").tempdir().ok()?;
     let mut command = Command::new("sh");
-    command.args(["-c", script]).current_dir(here).env("PATH", path.ok()?).env("UNFLAKE_STORE", history.path());
+    command.args(["-c", script]).current_dir(here).env("PATH", path.ok()?);
+    // What is only checked does not belong to the project's history.
+    command.env("UNFLAKE_STORE", StoreLocation::MEMORY);
     // Everything that it starts can be ended together.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: a system call only. Whatever the command started ends with it.

@@ -33,6 +33,13 @@ fn precedence_is_option_variable_file_default() {
 }
 
 #[test]
+fn files_beside_a_history_in_memory_are_in_the_project() {
+    let settings = resolve(TypedSettings::new(), &[("UNFLAKE_STORE", ":memory:")], "").unwrap();
+    assert_eq!(settings.store.value.to_string(), ":memory:");
+    assert_eq!(settings.store.value.dir, Path::new("/project/.unflake"));
+}
+
+#[test]
 fn every_setting_can_be_in_the_file() {
     let file = r#"
         command = ["pytest", "-q"]
