@@ -197,7 +197,7 @@ impl Engine {
         }
         let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
         for session in elsewhere {
-            let is_alone = self.must_run_alone_elsewhere(&session);
+            let is_alone = self.must_run_alone(&session);
             self.worlds.add(session, is_alone);
         }
         let stateful = !self.is_isolated();

@@ -347,6 +347,9 @@ impl Engine {
             let on = Box::new(dependencies::read(Path::new(&path)));
             self.events.push(Event::DependenciesRecorded { session: session.id, test: attempt.test.clone(), on });
         }
+        if !result.delays.is_empty() {
+            self.events.push(Event::ThreadsDelayed { session: session.id, points: result.delays });
+        }
         self.events.push(Event::AttemptEnded(Attempt {
             test: attempt.test,
             session: session.id,

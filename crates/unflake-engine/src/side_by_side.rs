@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::{Session, TestId};
+use unflake_model::{Company, Session, TestId};
 use unflake_protocol::TestNeeds;
 
 use crate::engine::Engine;
@@ -15,7 +15,8 @@ impl Engine {
     pub(crate) fn may_run_beside(&self, work: &ActiveSession) -> bool {
         let mut running = self.sessions.running().map(|placed| &placed.work.session);
         let is_something_running = self.sessions.running().next().is_some() || self.worlds.is_busy();
-        if is_something_running && self.must_run_alone(&work.session) || running.any(|one| self.must_run_alone(one)) {
+        let is_occupied = self.worlds.is_occupied() || running.any(|one| self.must_run_alone(one));
+        if is_occupied || is_something_running && self.must_run_alone(&work.session) {
             return false;
         }
         let listing = self.suite.listing();
@@ -27,15 +28,13 @@ impl Engine {
         fits(&needs_of(listing, &work.session.tests), &running, self.starter.launch().jobs.max(1) as u32)
     }
 
-    /// Whether a verdict rests on the session and its world is shared with what runs at the same time.
-    fn must_run_alone(&self, session: &Session) -> bool {
-        session.purpose.decides_verdict() && !(self.is_private(session) && self.starter.is_all_private())
-    }
-
-    /// The same for sessions in other worlds, which have engines of their own.
-    pub(crate) fn must_run_alone_elsewhere(&self, session: &Session) -> bool {
-        let can_be_private = self.starter.private().is_some_and(|plan| !plan.needs_user_namespace());
-        session.purpose.decides_verdict() && !(session.private && can_be_private && self.starter.is_all_private())
+    /// Whether what runs at the same time could change the outcome of the session.
+    pub(crate) fn must_run_alone(&self, session: &Session) -> bool {
+        match session.purpose.company() {
+            Company::Nobody => true,
+            Company::Private => !(self.is_private(session) && self.starter.is_all_private()),
+            Company::Any => false,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! process that collects, and a fork of it for each session. Its events arrive as inputs of this
 //! engine.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use tracing::{debug, debug_span};
 use unflake_model::{
-    Event, Factor, FactorEffect, Isolation, Placement, Privacy, ProblemKind, Session, Shared, WORLD_NOT_REACHED, World,
-    WorldId,
+    Event, Factor, FactorEffect, Isolation, Placement, Privacy, ProblemKind, Session, Shared, TestId,
+    WORLD_NOT_REACHED, World, WorldId,
 };
 use unflake_worlds::{OpenWorld, PrivatePlan};
 
@@ -92,6 +92,11 @@ impl Worlds {
         self.busy().next().is_some()
     }
 
+    /// Whether a session runs that nothing may run beside.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.busy().any(|world| world.is_alone)
+    }
+
     fn busy(&self) -> impl Iterator<Item = &WorldEngine> {
         self.open.iter().filter(|world| world.is_busy)
     }
@@ -125,6 +130,14 @@ impl Worlds {
         Some((group, world))
     }
 
+    /// The next group, if it only waits until it can be alone and its world is not open: the runner
+    /// can start meanwhile.
+    fn to_prepare(&self) -> Option<&SessionGroup> {
+        let next = self.waiting.front().filter(|next| next.is_alone && !next.is_exclusive)?;
+        let is_open = self.open.iter().any(|open| open.world == next.world && !open.is_transient);
+        (!is_open && !affects_others(&next.world)).then_some(next)
+    }
+
     /// Ends idle worlds, except the last used `kept`.
     fn prune(&mut self, kept: usize) {
         let idle = self.open.iter().filter(|world| !world.is_busy && !world.is_transient).count();
@@ -145,6 +158,10 @@ impl Worlds {
         self.open.iter_mut().for_each(|world| world.is_busy = false);
         self.prune(0);
     }
+}
+
+fn tests_of(sessions: &[Session]) -> BTreeSet<TestId> {
+    sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect()
 }
 
 /// Whether a world affects other worlds, or is affected by them: nothing runs in parallel with it.
@@ -250,15 +267,20 @@ impl Engine {
             let SessionGroup { world, sessions, is_exclusive, is_alone } = group;
             let open = match open {
                 Some(open) => open,
-                None => self.create_world(world, &sessions, is_exclusive),
+                None => self.create_world(world, tests_of(&sessions), is_exclusive),
             };
             debug!(world = open.number, sessions = sessions.len(), "sessions sent to a world");
             let is_busy = open.orders.send(sessions).is_ok();
             self.worlds.open.push(WorldEngine { is_busy, is_alone, ..open });
         }
+        if let Some(SessionGroup { world, sessions, .. }) = self.worlds.to_prepare().filter(|_| jobs > 1) {
+            let (world, tests) = (world.clone(), tests_of(sessions));
+            let prepared = self.create_world(world, tests, false);
+            self.worlds.open.push(prepared);
+        }
     }
 
-    fn create_world(&mut self, world: World, sessions: &[Session], is_exclusive: bool) -> WorldEngine {
+    fn create_world(&mut self, world: World, tests: BTreeSet<TestId>, is_exclusive: bool) -> WorldEngine {
         let copies = world.factors.iter().find_map(|factor| match factor.kind().effect {
             FactorEffect::Copies => factor.setting().parse().ok(),
             _ => None,
@@ -275,7 +297,6 @@ impl Engine {
             time: self.stop.remaining(),
             ..self.starter.launch().clone()
         };
-        let tests = sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect();
         let only = self.suite.listing().files_of(&tests);
         let (orders, received) = channel();
         let (to, shared) = (self.starter.inputs(), self.starter.shared().to_owned());

@@ -80,6 +80,11 @@ pub enum Event {
     },
     /// An attempt ended.
     AttemptEnded(Attempt),
+    /// A schedule delayed threads and tasks of an attempt that is about to end at these points.
+    ThreadsDelayed {
+        session: SessionId,
+        points: Vec<String>,
+    },
     /// The state after the first `prefix` tests of a session that differs from the state before
     /// them. `unknown` names what could not be compared.
     StateLeaked {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::factor::declaration::FactorPhrase;
 use crate::factor::kind::{BadFactor, FactorKind};
 
 /// One setting of the environment of a test. Several together are a world.
@@ -32,6 +33,14 @@ impl Factor {
     /// The option of `unflake under` that sets it, not quoted for a shell.
     pub fn flag(&self) -> String {
         format!("--{self}")
+    }
+
+    /// A phrase that follows `fails`: `when the clock is slow`.
+    pub fn when(&self) -> String {
+        match self.kind.phrase {
+            FactorPhrase::When(phrase) => phrase(&self.setting, false),
+            FactorPhrase::Seeds => format!("with the {} {}", self.kind.title, self.setting),
+        }
     }
 
     /// The setting as a number, where settings are ordered.

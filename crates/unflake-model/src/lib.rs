@@ -61,7 +61,9 @@ pub use layer::{
 pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
-pub use session::{EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId, WORLD_NOT_REACHED};
+pub use session::{
+    Company, EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId, WORLD_NOT_REACHED,
+};
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};
 pub use world::{Privacy, PrivatePart, Shared, World, WorldId};

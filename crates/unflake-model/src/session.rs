@@ -112,10 +112,24 @@ impl Purpose {
         matches!(self, Self::Twice | Self::Order | Self::Search | Self::State | Self::Look | Self::Replay)
     }
 
-    /// Whether a verdict rests on the session, so that no other session may disturb it.
-    pub fn decides_verdict(self) -> bool {
-        matches!(self, Self::Fresh | Self::OtherSeeds | Self::WithoutFiles)
+    /// How much a session of this kind may meet others, in files, ports or memory.
+    pub fn company(self) -> Company {
+        match self {
+            // The last word on a failure.
+            Self::OtherSeeds | Self::WithoutFiles => Company::Nobody,
+            Self::Fresh => Company::Private,
+            _ => Company::Any,
+        }
     }
+}
+
+/// What may run at the same time as a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    Nobody,
+    /// Sessions that share no files with it.
+    Private,
+    Any,
 }
 
 /// Where a session runs.

@@ -147,6 +147,9 @@ pub struct AttemptResult {
     /// File with what the attempt looked like at the requested layers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<String>,
+    /// Where a schedule delayed its threads and tasks, in the words of the setting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "payload::failure")]
     pub failure: Option<Failure>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -159,8 +162,8 @@ impl AttemptResult {
     /// A result with an outcome and a duration, and nothing else.
     pub fn new(n: u32, run: u32, outcome: Outcome, seconds: f64) -> Self {
         let (trace, dependencies, layers, failure) = Default::default();
-        let (stdout, stderr) = Default::default();
-        Self { n, run, outcome, seconds, trace, dependencies, layers, failure, stdout, stderr }
+        let (delays, stdout, stderr) = Default::default();
+        Self { n, run, outcome, seconds, trace, dependencies, layers, delays, failure, stdout, stderr }
     }
 }
 

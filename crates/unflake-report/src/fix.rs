@@ -8,6 +8,9 @@ use crate::divergence_text;
 pub(crate) fn fix(finding: &Finding) -> Option<String> {
     match &finding.detail {
         Detail::State(leak) if finding.confidence() == Some(Confidence::Proven) => Some(of_leak(finding, leak)),
+        Detail::Factor(influence) if influence.setting.iter().any(|factor| factor.kind().at_lines) => {
+            Some("wait there for what the test needs (a lock, a join, a condition), not for a time".to_owned())
+        }
         Detail::Divergence(divergence) => Some(divergence_text::advice(divergence).replace('`', "")),
         _ => None,
     }

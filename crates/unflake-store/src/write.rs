@@ -88,6 +88,7 @@ impl Store {
                     | Event::FilesLeft { .. }
                     | Event::EarlierRuns { .. }
                     | Event::StateLeaked { .. }
+                    | Event::ThreadsDelayed { .. }
                     | Event::RestoreFailed { .. } => {}
                 }
             }

@@ -44,7 +44,8 @@ pub(crate) fn private(settings: &Settings, here: &Path) -> Option<PrivateRequest
     let project = project::find(here);
     let keep = settings.private_keep.value.iter().filter_map(|path| project.join(path).canonicalize().ok()).collect();
     let parts = settings.private.value.clone();
-    (!parts.is_none()).then_some(PrivateRequest { parts, project, keep })
+    // Results that are read from files of the project must be written there.
+    (!parts.is_none() && settings.results.value.is_none()).then_some(PrivateRequest { parts, project, keep })
 }
 
 /// The same without the network: what needs a service of this machine or another one reaches it.

@@ -429,6 +429,7 @@ impl<'a> RunLoop<'a> {
             | Event::FilesLeft { .. }
             | Event::EarlierRuns { .. }
             | Event::StateLeaked { .. }
+            | Event::ThreadsDelayed { .. }
             | Event::RestoreFailed { .. } => {}
             Event::DependenciesRecorded { test, on, .. } => self.written = Some((test.clone(), written(on))),
             Event::AttemptEnded(attempt) => {

@@ -63,7 +63,7 @@ class AttemptPlugin:
         return str(self._environment) if self._process is None else "%d-%d" % (self._environment, self._process)
 
     def _load_instruments(self, settings):
-        self._dependencies = self._trace = self._layers = self._assertions = self._sandbox = None
+        self._dependencies = self._trace = self._layers = self._assertions = self._sandbox = self._schedule = None
         if "under" in settings:
             self._sandbox = load("core.sandbox").open_sandbox(settings)
         if not self._side:
@@ -80,6 +80,7 @@ class AttemptPlugin:
 
     def follow(self, schedule):
         """Before Python 3.12 one tracer sees lines: a trace passes them on to the schedule."""
+        self._schedule = schedule
         if self._trace is not None and not hasattr(sys, "monitoring"):
             self._trace.pass_lines_to(schedule.delays.line)
             schedule.is_told = True
@@ -264,7 +265,7 @@ class AttemptPlugin:
             self._sandbox.begin()
 
     def _end_instruments(self, item):
-        """Fields of `done`: the paths of what the instruments have recorded."""
+        """Fields of `done`: the paths of what the instruments have recorded, and where threads were delayed."""
         if self._sandbox is not None:
             self._sandbox.end()
         paths = {}
@@ -276,6 +277,8 @@ class AttemptPlugin:
             paths["trace"] = self._trace.end()
         if self._dependencies is not None:
             paths["dependencies"] = self._dependencies.end(item)
+        if self._schedule is not None:
+            paths["delays"] = self._schedule.points() or None
         return {name: path for name, path in paths.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):

@@ -51,6 +51,10 @@ class SchedulePlugin:
         path = self._project.file(code.co_filename)
         return None if path is None else self._relpath(path, self._root)
 
+    def points(self):
+        """Where threads and tasks of the latest test were delayed."""
+        return list(self._points)
+
     def _report(self, point):
         if len(self._points) < MAX_POINTS:
             self._points.append(point)

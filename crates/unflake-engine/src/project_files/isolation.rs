@@ -103,6 +103,7 @@ fn holdable_session(event: &Event) -> Option<SessionId> {
         Event::AttemptEnded(attempt) => Some(attempt.session),
         Event::DependenciesRecorded { session, .. }
         | Event::StateLeaked { session, .. }
+        | Event::ThreadsDelayed { session, .. }
         | Event::RestoreFailed { session, .. }
         | Event::SessionEnded { session, .. } => Some(*session),
         _ => None,

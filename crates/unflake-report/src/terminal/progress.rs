@@ -162,6 +162,7 @@ impl Progress {
             | Event::EarlierRuns { .. }
             | Event::WorldEntered(_)
             | Event::StateLeaked { .. }
+            | Event::ThreadsDelayed { .. }
             | Event::RestoreFailed { .. } => {}
             Event::AttemptStarted { session, purpose, environment, test, .. } => {
                 state.purposes.insert(*session, *purpose);

@@ -11,6 +11,7 @@ use unflake_model::{
 };
 
 use crate::diagnose::retries::Retries;
+use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::steps::{DiagnosisStep, steps};
 use crate::environment::experiment::{Experiment, ExperimentConfig};
@@ -20,6 +21,9 @@ use crate::search::budget::Budget;
 use crate::search::select::select_listed;
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
+
+/// Schedules get this share of what is left of the budget: traces come after them.
+const SCHEDULES_SHARE: f64 = 0.4;
 
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
@@ -36,6 +40,10 @@ pub struct DiagnosisConfig {
     pub factors: Option<ExperimentConfig>,
     /// The factors that are seeds. Empty: none can be set.
     pub seeds: Vec<FactorKind>,
+    /// The factor that delays threads and tasks. None: it cannot be set.
+    pub schedules: Option<FactorKind>,
+    /// Whether the agent says where it delayed them.
+    pub names_delays: bool,
     /// Whether lines of its tests can be recorded.
     pub can_trace: bool,
 }
@@ -137,6 +145,10 @@ impl Diagnosis {
                 let varies = self.alone.is_mixed();
                 Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), varies, seconds))
             }
+            DiagnosisStep::Schedules => {
+                let (kind, names_delays) = (self.config.schedules?, self.config.names_delays);
+                Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds * SCHEDULES_SHARE))
+            }
             DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
         })
     }
@@ -203,6 +215,7 @@ fn renumbered(event: &Event, offset: u32) -> Event {
         Event::AttemptStarted { session, .. }
         | Event::DependenciesRecorded { session, .. }
         | Event::StateLeaked { session, .. }
+        | Event::ThreadsDelayed { session, .. }
         | Event::RestoreFailed { session, .. }
         | Event::SessionEnded { session, .. } => session.0 -= offset,
         _ => {}

@@ -4,5 +4,6 @@
 pub(crate) mod diagnosis;
 pub(crate) mod fix_check;
 pub(crate) mod retries;
+pub(crate) mod schedule_trial;
 pub(crate) mod seed_trial;
 pub(crate) mod steps;

@@ -15,6 +15,8 @@ pub enum DiagnosisStep {
     Order,
     /// The test in new processes with chosen seeds.
     Seeds,
+    /// The test with threads and tasks in other orders.
+    Schedules,
     /// The test in worlds that differ in one factor.
     Factors,
     /// Traces of failing and passing runs. A run of its own, because tracing starts with the runner.
@@ -31,6 +33,7 @@ impl DiagnosisStep {
             Self::Idempotence => "idempotence",
             Self::Order => "order",
             Self::Seeds => "seeds",
+            Self::Schedules => "schedules",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
             Self::Intervention => "intervention",
@@ -41,31 +44,33 @@ impl DiagnosisStep {
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
 /// test ended alone. `verdict`: what the latest run said of it.
 pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Seeds};
+    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Schedules, Seeds};
     match verdict {
         // Chance decides each time, so other tests have nothing to do with it.
-        _ if alone.is_mixed() => vec![Seeds, Divergence, Factors],
+        _ if alone.is_mixed() => vec![Seeds, Schedules, Divergence, Factors],
         Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Factors],
         // Forks share what a process draws, which a few processes show; else it may need other tests.
         _ if alone.failed > 0 => vec![Seeds, Order, Factors],
-        Some(VerdictKind::FlakyIndependent) => vec![Idempotence, Seeds, Divergence, Order, Factors],
-        _ => vec![Idempotence, Order, Seeds, Factors, Divergence],
+        Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
+            vec![Idempotence, Seeds, Schedules, Divergence, Order, Factors]
+        }
+        _ => vec![Idempotence, Order, Seeds, Schedules, Factors, Divergence],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Seeds};
+    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Schedules, Seeds};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
-        assert_eq!(steps(FailureCount::new(2, 6), None), [Seeds, Divergence, Factors]);
+        assert_eq!(steps(FailureCount::new(2, 6), None), [Seeds, Schedules, Divergence, Factors]);
     }
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Seeds, Factors, Divergence];
+        let all = [Idempotence, Order, Seeds, Schedules, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), None), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);

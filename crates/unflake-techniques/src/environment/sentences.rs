@@ -116,12 +116,11 @@ fn when(effect: &Effect, log: &TrialLog) -> String {
 }
 
 fn phrase(factor: &Factor, effect: &Effect, log: &TrialLog) -> String {
-    let title = factor.kind().title;
     match factor.kind().phrase {
-        FactorPhrase::When(phrase) => phrase(factor.setting(), false),
+        FactorPhrase::When(_) => factor.when(),
         FactorPhrase::Seeds => match &settings(factor.kind(), log, |row| row_fails(row) == effect.fails)[..] {
-            [] | [_] => format!("with the {title} {}", factor.setting()),
-            [most @ .., last] => format!("with the {title}s {} and {last}", most.join(", ")),
+            [] | [_] => factor.when(),
+            [most @ .., last] => format!("with the {}s {} and {last}", factor.kind().title, most.join(", ")),
         },
     }
 }

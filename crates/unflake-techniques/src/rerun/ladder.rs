@@ -387,7 +387,10 @@ impl Ladder {
             }
         }
         sessions.extend(self.confirming_sessions());
-        undisturbed(sessions)
+        // Different tests that run at the same time must not meet in a file.
+        let private = sessions.len() > 1;
+        sessions.iter_mut().for_each(|session| session.private = private);
+        sessions
     }
 
     /// Sessions that confirm passes in the process of a failure.
@@ -432,7 +435,7 @@ impl Ladder {
                 sessions.push(Session { under: under.clone(), ..session });
             }
         }
-        undisturbed(sessions)
+        sessions
     }
 
     /// Single-test sessions for failures that would be real, without files that the test left.
@@ -454,13 +457,6 @@ impl Ladder {
         }
         sessions
     }
-}
-
-/// Attempts that run at the same time must not meet in a file or a port.
-fn undisturbed(mut sessions: Vec<Session>) -> Vec<Session> {
-    let private = sessions.len() > 1;
-    sessions.iter_mut().for_each(|session| session.private = private);
-    sessions
 }
 
 impl Technique for Ladder {

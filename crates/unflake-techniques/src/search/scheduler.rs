@@ -53,6 +53,8 @@ pub(crate) struct SessionResult {
     /// State that the prefix left behind, and what could not be inspected. `None`: not probed.
     pub(crate) state: Option<(Vec<Cell>, Vec<String>)>,
     pub(crate) not_restored: Vec<(String, String)>,
+    /// Where a schedule delayed threads and tasks.
+    pub(crate) delays: Vec<String>,
     /// Tests that were not run, and the reason.
     pub(crate) not_run: Vec<TestId>,
     pub(crate) reason: Option<String>,
@@ -216,6 +218,11 @@ impl Scheduler {
             Event::StateLeaked { session, cells, unknown } => {
                 if let Some(open) = queue.open.get_mut(session) {
                     open.result.state = Some((cells.clone(), unknown.clone()));
+                }
+            }
+            Event::ThreadsDelayed { session, points } => {
+                if let Some(open) = queue.open.get_mut(session) {
+                    open.result.delays.clone_from(points);
                 }
             }
             Event::RestoreFailed { session, cells } => {

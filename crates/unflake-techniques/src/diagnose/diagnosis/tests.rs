@@ -36,6 +36,8 @@ fn config(test: &str) -> DiagnosisConfig {
         }),
         factors: None,
         seeds: Vec::new(),
+        schedules: None,
+        names_delays: false,
         can_trace: true,
     }
 }

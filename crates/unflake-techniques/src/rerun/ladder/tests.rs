@@ -58,9 +58,6 @@ impl ScriptedSuite {
     /// Runs one batch of sessions. False if the ladder requests none.
     fn batch(&mut self) -> bool {
         let sessions = self.ladder.next_sessions(Recordings::EMPTY);
-        let in_processes = |one: &&Session| matches!(one.purpose, Purpose::Fresh | Purpose::OtherSeeds);
-        let is_one_of_several = sessions.iter().filter(in_processes).count() > 1;
-        assert!(sessions.iter().filter(in_processes).all(|one| one.private == is_one_of_several));
         for session in &sessions {
             let tests: Vec<&str> = session.tests.iter().map(TestId::as_str).collect();
             self.request(format!("{} {} +{}", session.purpose.word(), tests.join(" "), session.again));

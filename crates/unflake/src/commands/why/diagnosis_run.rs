@@ -146,6 +146,9 @@ impl DiagnosisRequest<'_> {
         };
         let seeds = FactorKind::all().into_iter().filter(is_seed);
         let seeds = seeds.filter(|kind| baseline.iter().any(|factor| factor.kind() == *kind));
+        let can_trace = settings.runner().can(|runner| runner.trace) && settings.results.value.is_none();
+        // Agents inside of a runner name them, traced programs do not.
+        let names_delays = launch.driver.is_none();
         let mut diagnosis = Diagnosis::new(DiagnosisConfig {
             test: self.test.clone(),
             verdict: known.verdict,
@@ -156,7 +159,9 @@ impl DiagnosisRequest<'_> {
             order: controls_order.then_some(order),
             factors: Some(factors),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
-            can_trace: settings.runner().can(|runner| runner.trace) && settings.results.value.is_none(),
+            schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
+            names_delays,
+            can_trace,
         });
         let run = TechniqueRun {
             budget: Some(seconds),
