@@ -3,7 +3,7 @@
 
 use unflake_model::World;
 use unflake_report::quote;
-use unflake_runners::{ReplayedSession, Runner};
+use unflake_runners::{AgentEntry, ReplayedSession, Runner};
 
 use crate::commands::locate::command::shown;
 use crate::config::settings::{SettingSource, Settings};
@@ -25,6 +25,13 @@ pub(crate) struct ReproCommands<'a> {
 impl ReproCommands<'_> {
     /// In this world.
     pub(crate) fn under(&self, world: &World, session: &ReplayedSession<'_>) -> String {
+        // Without an agent in the runner, only unflake builds programs that can be delayed.
+        let is_built = self.runner.is_some_and(|runner| matches!(runner.entry(), AgentEntry::Driven(_)));
+        if is_built && world.factors.iter().any(|factor| factor.kind().at_lines) {
+            let mut words = self.replay(session);
+            words.splice(2..2, world.factors.iter().map(|factor| format!("--under={factor}")));
+            return in_shell(&words);
+        }
         let plain = self.of(session);
         match world.options().iter().map(|option| format!(" {}", quote(option))).collect::<String>() {
             flags if flags.is_empty() => plain,
@@ -106,6 +113,17 @@ mod tests {
         alone: Option<&str>,
         runner: &str,
     ) -> String {
+        command_under(&World::default(), typed, typed_settings, tests, alone, runner)
+    }
+
+    fn command_under(
+        world: &World,
+        typed: &str,
+        typed_settings: TypedSettings,
+        tests: &[&str],
+        alone: Option<&str>,
+        runner: &str,
+    ) -> String {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path();
         let sources = SettingSources { file: None, variable: &|_| None, cores: 1, project: here };
@@ -121,7 +139,7 @@ mod tests {
             here,
         };
         ReproCommands { settings: &settings, runner: unflake_runners::reported_as(runner), plain_shows_failure: true }
-            .of(&session)
+            .under(world, &session)
     }
 
     fn of_pytest(tests: &[&str]) -> String {
@@ -145,6 +163,15 @@ mod tests {
         assert_eq!(of(&["a b", "c"], "cargo test"), "unflake replay 'a b' c -- tool all");
         assert_eq!(of(&["a"], "other"), "unflake replay a -- tool all");
         assert_eq!(of(&[], "other"), "tool all");
+    }
+
+    #[test]
+    fn a_driven_test_under_a_schedule_is_replayed() {
+        crate::commands::under::declare_all();
+        let world = World::of(vec!["schedule=7".parse().unwrap()]);
+        let under = |typed, runner| command_under(&world, typed, TypedSettings::new(), &["a"], Some("one"), runner);
+        assert_eq!(under("tool all", "cargo test"), "unflake replay --under=schedule=7 a -- tool all");
+        assert_eq!(under("pytest", "pytest 8.3.4"), "unflake under --schedule=7 -- pytest a");
     }
 
     #[test]

@@ -64,13 +64,20 @@ struct Specimen {
     measure: Option<measure::ExpectedMeasurement>,
     why: Option<why::ExpectedDiagnosis>,
     stress: Option<stress::ExpectedStress>,
+    /// What a scenario expects, where one checks the specimen, too.
+    #[serde(rename = "scenario")]
+    _scenario: Option<String>,
+    #[serde(rename = "schedule")]
+    _schedule: Option<toml::Value>,
 }
 
-/// A specimen whose expectations only a scenario understands.
+/// A specimen with expectations that only a scenario understands.
 #[derive(Deserialize)]
 struct CheckedByScenario {
     /// The module of `tests/scenarios` that checks it.
     scenario: Option<String>,
+    /// Whether it is checked here, too.
+    why: Option<toml::Value>,
 }
 
 fn only_pytest() -> Vec<String> {
@@ -104,7 +111,7 @@ fn read(directory: &Path, path: &str) -> Option<Specimen> {
     if let Some(scenario) = parsed.scenario {
         let module = repository().join("e2e/tests/scenarios").join(&scenario);
         assert!(module.with_extension("rs").is_file() || module.is_dir(), "{path}: there is no scenario {scenario}");
-        return None;
+        parsed.why?;
     }
     let specimen: Specimen = toml::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
     assert!(path.ends_with(&format!("/{}", specimen.name)), "{path} calls itself {}", specimen.name);

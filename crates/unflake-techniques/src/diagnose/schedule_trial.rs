@@ -30,6 +30,8 @@ const TIMES: u32 = 5;
 const TRIALS: usize = 2;
 /// Delays of a schedule that are considered: the first ones.
 const MAX_DELAYS: usize = 100;
+/// Delays that are tried each on its own.
+const SINGLES: usize = 24;
 /// A result is likely below this p-value.
 const LIKELY: f64 = 0.01;
 
@@ -181,15 +183,32 @@ impl ScheduledRuns {
     /// The fewest of these delays with which it fails every time.
     async fn minimized(&self, mut delays: Vec<String>, without: FailureCount) -> Option<DecidingSchedule> {
         delays.truncate(MAX_DELAYS);
-        let delays = match minimize(delays, false, self).await {
-            Minimized::Minimal(delays) | Minimized::Reduced(delays) => delays,
-            Minimized::NotReproduced | Minimized::Untried => return None,
+        let delays = match self.single(&delays).await {
+            Some(single) => vec![single],
+            None => match minimize(delays, false, self).await {
+                Minimized::Minimal(delays) | Minimized::Reduced(delays) => delays,
+                Minimized::NotReproduced | Minimized::Untried => return None,
+            },
         };
         let setting = delays.join(",");
         let schedule = self.kind.set(&setting).ok()?;
         let failing = self.count(&vec![setting; TIMES as usize]).await?;
         let runs = failing.runs + without.runs;
         (failing.failed == TIMES).then_some(DecidingSchedule { schedule, failing, without, runs })
+    }
+
+    /// The first of these delays that is enough. Two delays that matter only together depend on each
+    /// other's length, so one is better.
+    async fn single(&self, delays: &[String]) -> Option<String> {
+        for delay in delays.iter().take(SINGLES) {
+            if self.scheduler.out_of_time() {
+                return None;
+            }
+            if self.reproduces(vec![(vec![delay.clone()], 0)]).await == [true] {
+                return Some(delay.clone());
+            }
+        }
+        None
     }
 
     /// Failures with these settings, one run after the other. None: a run did not end.
