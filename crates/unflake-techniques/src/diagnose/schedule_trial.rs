@@ -23,9 +23,11 @@ use crate::{Recordings, Technique};
 const SCHEDULES: u32 = 32;
 const AT_ONCE: usize = 4;
 /// Failing schedules that are tried again, the first that fails every time is taken.
-const CANDIDATES: usize = 3;
+const CANDIDATES: usize = 6;
 /// Runs with the schedule, and without.
 const TIMES: u32 = 5;
+/// A schedule that passes more often is not tried further.
+const MOST_PASSES: u32 = 1;
 /// Runs of a list of delays that must fail while lists are compared.
 const TRIALS: usize = 2;
 /// Delays of a schedule that are considered: the first ones.
@@ -163,7 +165,10 @@ impl ScheduledRuns {
     async fn repeat(&self, setting: &str, delays: Vec<String>) -> Option<(DecidingSchedule, Vec<String>)> {
         let schedule = self.kind.set(setting).ok()?;
         // The run that found it was chosen because it failed, so it does not count.
-        let failing = self.count(&vec![setting.to_owned(); TIMES as usize]).await?;
+        let mut failing = FailureCount::default();
+        while failing.runs < TIMES && failing.runs - failing.failed <= MOST_PASSES {
+            failing = failing + self.count(&[setting.to_owned()]).await?;
+        }
         let without = FailureCount::default();
         (failing.failed > 0).then(|| (DecidingSchedule { schedule, failing, without, runs: failing.runs }, delays))
     }
