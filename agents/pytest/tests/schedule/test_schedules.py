@@ -85,7 +85,9 @@ def test_a_forced_order_decides(project, words, outcome):
 
 def test_a_delay_makes_a_race_fail(project):
     agent = project(RACE, variables=under("delay-at=test_it.py:%d@ask-1" % WRITE)).ready()
-    assert "failed" in outcomes(agent.run(0, 0, 0))
+    done = agent.run(0, 0, 0)
+    assert "failed" in outcomes(done)
+    assert all(one["delays"] == ["test_it.py:%d#1@ask-1" % WRITE] for one in done)
 
 
 NATIVE = NATIVE_TRACER or "python"
