@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unflake_model::{Company, Session, TestId};
+use unflake_model::{Concurrency, Session, TestId};
 use unflake_protocol::TestNeeds;
 
 use crate::engine::Engine;
@@ -30,10 +30,10 @@ impl Engine {
 
     /// Whether what runs at the same time could change the outcome of the session.
     pub(crate) fn must_run_alone(&self, session: &Session) -> bool {
-        match session.purpose.company() {
-            Company::Nobody => true,
-            Company::Private => !(self.is_private(session) && self.starter.is_all_private()),
-            Company::Any => false,
+        match session.purpose.concurrency() {
+            Concurrency::Alone => true,
+            Concurrency::Private => !(self.is_private(session) && self.starter.is_all_private()),
+            Concurrency::Any => false,
         }
     }
 }

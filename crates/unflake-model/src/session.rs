@@ -113,20 +113,20 @@ impl Purpose {
     }
 
     /// How much a session of this kind may meet others, in files, ports or memory.
-    pub fn company(self) -> Company {
+    pub fn concurrency(self) -> Concurrency {
         match self {
             // The last word on a failure.
-            Self::OtherSeeds | Self::WithoutFiles => Company::Nobody,
-            Self::Fresh => Company::Private,
-            _ => Company::Any,
+            Self::OtherSeeds | Self::WithoutFiles => Concurrency::Alone,
+            Self::Fresh => Concurrency::Private,
+            _ => Concurrency::Any,
         }
     }
 }
 
 /// What may run at the same time as a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Company {
-    Nobody,
+pub enum Concurrency {
+    Alone,
     /// Sessions that share no files with it.
     Private,
     Any,
