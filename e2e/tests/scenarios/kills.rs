@@ -191,6 +191,8 @@ fn judge(killed: &Kill, is_sent: bool, sandbox: &Sandbox, result: &RunOutput) ->
         (Side::Unflake, Signal::SIGKILL) => &[-9, 0, 1],
         // Before unflake handles signals they end it as they end any process.
         (Side::Unflake, _) => &[130, -2, -15, 0, 1],
+        // It has one runner, and no other to go on with.
+        (Side::Supervisor, _) if killed.command.starts_with("trace") => &[0, 1, 4, 70],
         (Side::Supervisor, _) => &[0, 1, 70],
         _ => &[0, 1, 3, 4, 130],
     };
