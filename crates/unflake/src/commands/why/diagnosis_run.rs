@@ -107,7 +107,7 @@ impl DiagnosisRequest<'_> {
         let settings = self.settings;
         let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(settings) };
         let Plan { baseline, singles, mixes, untried } =
-            experiment_plan::plan(&self.plan_context(), &[], launch.driver.is_none());
+            experiment_plan::plan(&self.plan_context(), &[], &settings.runner());
         let fresh_by = settings.fresh_by.value;
         let controls_order = settings.runner().can(Capabilities::controls_order);
         let idempotence = NioConfig {
