@@ -13,6 +13,8 @@ pub enum DiagnosisStep {
     Idempotence,
     /// The test after other tests, and the state they leak.
     Order,
+    /// The test at the same time as other tests of its program.
+    Company,
     /// The test in new processes with chosen seeds.
     Seeds,
     /// The test in worlds that differ in one factor.
@@ -30,6 +32,7 @@ impl DiagnosisStep {
             Self::Retries => "retries",
             Self::Idempotence => "idempotence",
             Self::Order => "order",
+            Self::Company => "company",
             Self::Seeds => "seeds",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
@@ -41,22 +44,22 @@ impl DiagnosisStep {
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
 /// test ended alone. `verdict`: what the latest run said of it.
 pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Seeds};
     match verdict {
         // Chance decides each time, so other tests have nothing to do with it.
         _ if alone.is_mixed() => vec![Seeds, Divergence, Factors],
-        Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Factors],
+        Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Company, Factors],
         // Forks share what a process draws, which a few processes show; else it may need other tests.
         _ if alone.failed > 0 => vec![Seeds, Order, Factors],
-        Some(VerdictKind::FlakyIndependent) => vec![Idempotence, Seeds, Divergence, Order, Factors],
-        _ => vec![Idempotence, Order, Seeds, Factors, Divergence],
+        Some(VerdictKind::FlakyIndependent) => vec![Idempotence, Company, Seeds, Divergence, Order, Factors],
+        _ => vec![Idempotence, Order, Company, Seeds, Factors, Divergence],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Seeds};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
@@ -65,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Seeds, Factors, Divergence];
+        let all = [Idempotence, Order, Company, Seeds, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), None), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);

@@ -155,6 +155,7 @@ impl DiagnosisRequest<'_> {
             idempotence: controls_order.then_some(idempotence),
             order: controls_order.then_some(order),
             factors: Some(factors),
+            side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
             can_trace: settings.runner().can(|runner| runner.trace) && settings.results.value.is_none(),
         });
