@@ -100,7 +100,8 @@ pub fn is_diagnosis(finding: &Finding) -> bool {
         Detail::Order(order) => !order.culprits.is_empty(),
         Detail::Nio(nio) => matches!(nio.kind, NioKind::Nio | NioKind::Brittle),
         Detail::Factor(influence) => influence.kind != "none",
-        Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => false,
+        Detail::Verdict(verdict) => !verdict.evidence.beside.is_empty(),
+        Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => false,
     }
 }
 

@@ -75,6 +75,11 @@ impl RunnerSelection {
         self.candidates.iter().any(|runner| capability(&runner.profile().capabilities))
     }
 
+    /// The factors that the runner, or one that the command may lead to, declares.
+    pub fn factors(&self) -> Vec<&'static FactorDeclaration> {
+        self.candidates.iter().flat_map(|runner| runner.profile().factors).copied().collect()
+    }
+
     /// How tests can be isolated inside one process.
     pub fn in_process_isolation(&self) -> Option<InProcessIsolation> {
         self.candidates.iter().find_map(|runner| runner.profile().capabilities.in_process_isolation)

@@ -17,7 +17,7 @@
 //! Where a process of the runner runs several tests at the same time, different tests run beside
 //! each other, too (`company`).
 
-mod company;
+pub(crate) mod company;
 
 use std::collections::HashMap;
 

@@ -23,6 +23,8 @@ use crate::page::{Page, STARTS};
 use crate::private::{PrivatePlan, WorldEntry};
 
 /// The variable that configures the shim.
+/// Beginnings of the settings that language runtimes follow, too.
+const SEEDS: [&str; 3] = ["random=", "collections=", "members="];
 pub(crate) const SHIM_SETTINGS: &str = "UNFLAKE_UNDER";
 
 /// How to start a command in a world, as data that another process of unflake can apply.
@@ -42,11 +44,11 @@ impl SpawnSpec {
         Self { private: Some(plan.clone()), ..self }
     }
 
-    /// Whether random numbers follow from a seed in it.
-    pub fn has_random_seed(&self) -> bool {
+    /// Whether random numbers, or orders that a runtime leaves open, follow from a seed in it.
+    pub fn has_seeds(&self) -> bool {
         let settings =
             self.variables.iter().filter(|(name, _)| name == SHIM_SETTINGS).filter_map(|(_, value)| value.as_ref());
-        settings.flat_map(|text| text.split(';')).any(|word| word.starts_with("random="))
+        settings.flat_map(|text| text.split(';')).any(|word| SEEDS.iter().any(|seed| word.starts_with(seed)))
     }
 
     /// Prepares a command to start in the world, which must still exist when it starts.

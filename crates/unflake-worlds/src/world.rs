@@ -131,7 +131,7 @@ impl OpenWorld {
     /// Lets language runtimes load what makes them draw from the seed, follow the schedule and
     /// force a value, where the world has one.
     pub fn support_runtimes(&mut self, support: impl FnOnce() -> Vec<RuntimeSupport>) -> Result<(), WorldError> {
-        if self.setup.random_seed.is_some() || self.setup.schedule || self.setup.forced_value {
+        if self.setup.random_seed.is_some() || self.setup.runtime_support {
             let support = support();
             let directory = tempfile::Builder::new().prefix("unflake-world-").tempdir();
             let directory = directory.map_err(WorldError::any("make a directory for language runtimes"))?;

@@ -42,6 +42,8 @@ pub struct FactorDeclaration {
     pub plan: fn(&PlanContext) -> FactorPlan,
     /// Why an experiment does not try it with runners that have no agent inside.
     pub agent_only: Option<&'static str>,
+    /// Why an experiment does not try it with runners that do not declare it.
+    pub declared_only: Option<&'static str>,
     /// What to report where the shim was loaded and the factor changed nothing.
     pub unaffected: &'static str,
     pub probes: &'static [FactorProbe],
@@ -68,6 +70,7 @@ impl FactorDeclaration {
         baseline: |_| None,
         plan: |_| FactorPlan { settings: Vec::new(), missing: None },
         agent_only: None,
+        declared_only: None,
         unaffected: "",
         probes: &[],
     };
@@ -128,10 +131,8 @@ pub struct ProcessSetup {
     pub random_seed: Option<u64>,
     /// Every process has the same address layout, moved by this seed.
     pub address_seed: Option<u64>,
-    /// Threads and tasks are delayed at chosen lines: language runtimes need support for that.
-    pub schedule: bool,
-    /// A variable is forced to a value: language runtimes need support for that.
-    pub forced_value: bool,
+    /// Language runtimes need support for a setting: the processes alone do not follow it.
+    pub runtime_support: bool,
     pub cores: Option<u32>,
     /// Bytes of address space.
     pub memory: Option<u64>,

@@ -44,7 +44,9 @@ impl Finding {
             }),
             Detail::Divergence(divergence) => of_divergence(divergence),
             Detail::Factor(influence) => (influence.kind != "none").then_some(influence.confidence),
-            Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => None,
+            // The search names a companion only with p < 0.01.
+            Detail::Verdict(verdict) => (!verdict.evidence.beside.is_empty()).then_some(Confidence::Likely),
+            Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => None,
         }
     }
 }

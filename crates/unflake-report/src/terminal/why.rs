@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unflake_model::{
     Cell, Confidence, Detail, Divergence, Finding, Influence, Leak, LeakKind, Nio, OrderDependence, OrderKind, Repeats,
-    RestoreCounts, TestId,
+    RestoreCounts, TestId, Verdict,
 };
 
 use crate::divergence_text::{self, finding_sentence};
@@ -172,7 +172,8 @@ fn evidence(root: &Finding, all: &[Finding]) -> Vec<(&'static str, String)> {
         Detail::Nio(nio) => of_nio(nio),
         Detail::Factor(influence) => of_factor(influence),
         Detail::Divergence(divergence) => of_divergence(divergence),
-        Detail::Verdict(_) | Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => Vec::new(),
+        Detail::Verdict(verdict) => of_company(verdict),
+        Detail::Intersect(_) | Detail::Layer(_) | Detail::Filter(_) => Vec::new(),
     }
 }
 
@@ -223,6 +224,10 @@ fn of_factor(influence: &Influence) -> Vec<(&'static str, String)> {
     let Influence { rate, baseline, .. } = influence;
     let there = format!("fails {} of {} runs", rate.seen, rate.of);
     vec![("proof", format!("with it: {there}; without it: fails {} of {}", baseline.seen, baseline.of))]
+}
+
+fn of_company(verdict: &Verdict) -> Vec<(&'static str, String)> {
+    verdict.evidence.beside.iter().map(|test| ("companion", test.to_string())).collect()
 }
 
 fn of_divergence(divergence: &Divergence) -> Vec<(&'static str, String)> {

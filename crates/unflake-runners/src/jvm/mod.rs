@@ -8,6 +8,7 @@ pub(crate) mod class_file;
 pub(crate) mod class_loaders;
 pub(crate) mod class_path;
 pub(crate) mod dependencies;
+mod factors;
 pub(crate) mod forks;
 pub(crate) mod gradle;
 pub(crate) mod maven;
@@ -48,6 +49,7 @@ const PROFILE: Profile = Profile {
     },
     variables: &["JAVA_HOME"],
     files: FILES,
+    factors: &factors::FACTORS,
     ..Profile::EMPTY
 };
 

@@ -29,7 +29,7 @@ static HASH_SEED: FactorDeclaration = FactorDeclaration {
     family: "seeds",
     baseline: |_| Some("0".to_owned()),
     plan: |_| ["1", "2", "3"].into(),
-    agent_only: PYTHON_ONLY,
+    declared_only: PYTHON_ONLY,
     probes: &[FactorProbe {
         label: "",
         steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("hash", seed)).into()),
@@ -53,7 +53,7 @@ static FORCED_VALUE: FactorDeclaration = FactorDeclaration {
     phrase: FactorPhrase::When(|setting, _| format!("with {setting}")),
     effect: FactorEffect::Process(|setting, setup| {
         setup.variables.push(("UNFLAKE_FORCED_VALUE".to_owned(), Some(setting.to_owned())));
-        setup.forced_value = true;
+        setup.runtime_support = true;
         Ok(())
     }),
     forces_values: true,
@@ -61,7 +61,7 @@ static FORCED_VALUE: FactorDeclaration = FactorDeclaration {
         settings: Vec::new(),
         missing: Some("it proves a located line; `unflake why` and `unflake locate` choose the value".to_owned()),
     },
-    agent_only: PYTHON_ONLY,
+    declared_only: PYTHON_ONLY,
     ..FactorDeclaration::EMPTY
 };
 
@@ -80,7 +80,7 @@ static INTERPRETER: FactorDeclaration = FactorDeclaration {
         Ok(())
     }),
     plan: other_interpreters,
-    agent_only: PYTHON_ONLY,
+    declared_only: PYTHON_ONLY,
     probes: &[FactorProbe {
         label: "",
         steps: |target| {
@@ -117,7 +117,7 @@ static SWITCH_INTERVAL: FactorDeclaration = FactorDeclaration {
         Ok(())
     }),
     plan: |_| ["10us"].into(),
-    agent_only: PYTHON_ONLY,
+    declared_only: PYTHON_ONLY,
     unaffected: "no Python process had a second thread",
     probes: &[FactorProbe {
         label: "",

@@ -10,6 +10,7 @@ use unflake_model::{
     VerdictKind,
 };
 
+use crate::diagnose::company_trial::CompanyTrial;
 use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
@@ -38,6 +39,8 @@ pub struct DiagnosisConfig {
     pub idempotence: Option<NioConfig>,
     pub order: Option<OrderConfig>,
     pub factors: Option<ExperimentConfig>,
+    /// Whether a process of the runner can run several tests at the same time.
+    pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
     pub seeds: Vec<FactorKind>,
     /// The factor that delays threads and tasks. None: it cannot be set.
@@ -140,6 +143,8 @@ impl Diagnosis {
                 let config = self.config.factors.clone()?;
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, ..config }))
             }
+            DiagnosisStep::Company if !self.config.side_by_side => return None,
+            DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
                 let varies = self.alone.is_mixed();
@@ -188,6 +193,8 @@ impl Diagnosis {
             // Which line draws the number is still to be found.
             DiagnosisStep::Seeds if is_proven => self.left.retain(|step| *step == DiagnosisStep::Divergence),
             _ if is_proven => self.left.clear(),
+            // Alone it passes, so neither worlds nor lines of it alone can tell more.
+            DiagnosisStep::Company if !found.is_empty() => self.left.clear(),
             _ => {}
         }
         if is_proven && done.cost.step == DiagnosisStep::Seeds && self.left.is_empty() {
@@ -202,7 +209,7 @@ fn is_informative(finding: &Finding) -> bool {
     match &finding.detail {
         Detail::Factor(influence) => influence.kind != "none",
         Detail::Nio(nio) => matches!(nio.kind, NioKind::Nio | NioKind::Brittle),
-        Detail::Verdict(_) => false,
+        Detail::Verdict(verdict) => !verdict.evidence.beside.is_empty(),
         _ => true,
     }
 }

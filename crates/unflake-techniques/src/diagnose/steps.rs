@@ -13,6 +13,8 @@ pub enum DiagnosisStep {
     Idempotence,
     /// The test after other tests, and the state they leak.
     Order,
+    /// The test at the same time as other tests of its program.
+    Company,
     /// The test in new processes with chosen seeds.
     Seeds,
     /// The test with threads and tasks in other orders.
@@ -32,6 +34,7 @@ impl DiagnosisStep {
             Self::Retries => "retries",
             Self::Idempotence => "idempotence",
             Self::Order => "order",
+            Self::Company => "concurrency",
             Self::Seeds => "seeds",
             Self::Schedules => "schedules",
             Self::Factors => "factors",
@@ -44,24 +47,24 @@ impl DiagnosisStep {
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
 /// test ended alone. `verdict`: what the latest run said of it.
 pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Schedules, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds};
     match verdict {
         // Chance decides each time, so other tests have nothing to do with it.
         _ if alone.is_mixed() => vec![Seeds, Schedules, Divergence, Factors],
-        Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Factors],
+        Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Company, Factors],
         // Forks share what a process draws, which a few processes show; else it may need other tests.
         _ if alone.failed > 0 => vec![Seeds, Order, Factors],
         Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
-            vec![Idempotence, Seeds, Schedules, Divergence, Order, Factors]
+            vec![Idempotence, Company, Seeds, Schedules, Divergence, Order, Factors]
         }
-        _ => vec![Idempotence, Order, Seeds, Schedules, Factors, Divergence],
+        _ => vec![Idempotence, Order, Company, Seeds, Schedules, Factors, Divergence],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Divergence, Factors, Idempotence, Order, Schedules, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
@@ -70,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Seeds, Schedules, Factors, Divergence];
+        let all = [Idempotence, Order, Company, Seeds, Schedules, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), None), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);

@@ -32,7 +32,7 @@ const MOST_EXAMINATIONS: u32 = 6;
 /// Suspects examined at the same time.
 const SUSPECTS_AT_ONCE: usize = 4;
 
-pub(super) struct Company {
+pub(crate) struct Company {
     /// How many tests run at the same time in one process; below two there is no company.
     threads: u32,
     rng: SeededRng,
@@ -96,7 +96,7 @@ fn add(count: &mut FailureCount, failed: bool) {
 }
 
 impl Company {
-    pub(super) fn new(threads: u32, seed: u64) -> Self {
+    pub(crate) fn new(threads: u32, seed: u64) -> Self {
         Self {
             threads,
             rng: SeededRng(seed),
@@ -113,7 +113,7 @@ impl Company {
     }
 
     /// The tests of one program have one file.
-    pub(super) fn listed(&mut self, tests: &[Test]) {
+    pub(crate) fn listed(&mut self, tests: &[Test]) {
         let mut programs: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
         for (at, test) in tests.iter().enumerate() {
             programs.entry(test.file.as_deref()).or_default().push(at);
@@ -131,7 +131,7 @@ impl Company {
 
     /// Groups to run now: as many as are expected to take so many seconds, but no more than `most`. `may_run`: whether a test
     /// is still of interest, after so many more runs.
-    pub(super) fn groups(
+    pub(crate) fn groups(
         &mut self,
         mut id: impl FnMut() -> SessionId,
         may_run: impl Fn(usize, u32) -> bool,
@@ -179,8 +179,20 @@ impl Company {
         Session { at_once, ..Session::fresh(id, Purpose::Stress, Isolation::Process, tests) }
     }
 
+    /// Examines a test that has not failed in a group: beside all other tests of its program.
+    pub(crate) fn suspect(&mut self, test: &TestId) {
+        let Some(victim) = self.at.get(test).copied() else { return };
+        let Some(program) = self.programs.iter().find(|tests| tests.contains(&victim)) else { return };
+        let companions = program.iter().copied().filter(|at| *at != victim).collect();
+        match self.suspects.iter_mut().find(|suspect| suspect.victim == victim) {
+            Some(suspect) if suspect.is_open_again() => suspect.reopen(companions),
+            Some(_) => {}
+            None => self.suspects.push(CompanySuspect::new(victim, companions)),
+        }
+    }
+
     /// Sessions that examine the suspects.
-    pub(super) fn examinations(&mut self, mut id: impl FnMut() -> SessionId) -> Vec<Session> {
+    pub(crate) fn examinations(&mut self, mut id: impl FnMut() -> SessionId) -> Vec<Session> {
         let mut sessions = Vec::new();
         let open: Vec<usize> =
             (0..self.suspects.len()).filter(|at| !matches!(self.suspects[*at].stage, Stage::Over(_))).collect();
@@ -202,7 +214,7 @@ impl Company {
     }
 
     /// Whether the attempt is part of a session of this search. Otherwise it is about one test.
-    pub(super) fn observe(&mut self, attempt: &Attempt) -> bool {
+    pub(crate) fn observe(&mut self, attempt: &Attempt) -> bool {
         let Some(trial) = self.trials.get(&attempt.session) else { return false };
         let Some(at) = self.at.get(&attempt.test) else { return true };
         if attempt.outcome.is_pass() || attempt.outcome.is_failure() {
@@ -213,7 +225,7 @@ impl Company {
     }
 
     /// All sessions have ended: what they showed.
-    pub(super) fn batch_ended(&mut self) {
+    pub(crate) fn batch_ended(&mut self) {
         let mut ran: Vec<_> = std::mem::take(&mut self.ran).into_iter().collect();
         ran.sort_by_key(|(key, _)| *key);
         for ((session, _), tests) in ran {
@@ -269,11 +281,11 @@ impl Company {
     }
 
     /// Whether a test is examined here, or was.
-    pub(super) fn suspects(&self, at: usize) -> bool {
+    pub(crate) fn suspects(&self, at: usize) -> bool {
         self.suspects.iter().any(|suspect| suspect.victim == at && suspect.alone.failed == 0)
     }
 
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         self.suspects.iter().filter(|suspect| suspect.alone.failed == 0).map(|suspect| self.finding(suspect)).collect()
     }
 

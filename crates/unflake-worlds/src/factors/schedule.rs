@@ -100,7 +100,7 @@ pub(super) static SCHEDULE: FactorDeclaration = FactorDeclaration {
             Schedule::At(points) => format!("delay-at={}", joined(&points)),
             Schedule::Held { at, after } => format!("hold={at} after {after}"),
         });
-        setup.schedule = true;
+        setup.runtime_support = true;
         Ok(())
     }),
     timing: true,

@@ -86,8 +86,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("unflake report feedback", "store why"),
     (
         "unflake under",
-        "address-seed cores date delays forced-value hash-seed interpreter listing load locale memory network \
-         open-files private quiet random-seed schedule seed speed state switch-interval time-zone variable without world",
+        "address-seed collection-order cores date delays forced-value hash-seed interpreter listing load locale \
+         memory network open-files private quiet random-seed reflection-order schedule seed speed state \
+         switch-interval time-zone variable without world",
     ),
     (
         "unflake replay",

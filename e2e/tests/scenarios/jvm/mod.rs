@@ -9,6 +9,7 @@ mod measure;
 mod seeds;
 mod testng;
 mod trace;
+mod unspecified_order;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};

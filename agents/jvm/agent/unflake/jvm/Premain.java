@@ -4,6 +4,7 @@ import java.lang.instrument.Instrumentation;
 import unflake.jvm.layers.LayerRecorder;
 import unflake.jvm.protocol.AgentError;
 import unflake.jvm.seeds.RandomSeeds;
+import unflake.jvm.seeds.UnspecifiedOrder;
 import unflake.jvm.state.StateProbe;
 import unflake.jvm.trace.LineTracer;
 
@@ -38,6 +39,7 @@ public final class Premain {
                 break;
             case "seeds":
                 RandomSeeds.install(jvm);
+                UnspecifiedOrder.install(jvm);
                 break;
             case "layers":
                 LayerRecorder.install(path, jvm);

@@ -49,8 +49,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
     let resumed = known.len();
     let context_of_plan = experiment_plan::context(&start_of(&known), command);
     let only = kinds(&args.factor)?;
-    let Plan { baseline, singles, mixes, untried } =
-        experiment_plan::plan(&context_of_plan, &only, launch.driver.is_none());
+    let Plan { baseline, singles, mixes, untried } = experiment_plan::plan(&context_of_plan, &only, &settings.runner());
     let rules = Rules::without(&[], &unflake_runners::temporary_names()).expect("no rule is left out");
     let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
     let config = ExperimentConfig {

@@ -3,6 +3,7 @@
 
 use jiff::Zoned;
 use unflake_model::{Factor, FactorEffect, FactorKind, FactorPlan, Moment, PlanContext, UntriedFactor, World};
+use unflake_runners::RunnerSelection;
 use unflake_worlds::{OpenWorld, clock_changes};
 
 /// Combinations of settings of one family.
@@ -35,15 +36,18 @@ pub(crate) fn context(now: &Zoned, command: &[String]) -> PlanContext {
     }
 }
 
-/// `only`: the factors to try; empty: all. `has_agent`: an agent runs inside the runner.
-pub(crate) fn plan(context: &PlanContext, only: &[FactorKind], has_agent: bool) -> Plan {
+/// `only`: the factors to try; empty: all. `runner`: what the command leads to.
+pub(crate) fn plan(context: &PlanContext, only: &[FactorKind], runner: &RunnerSelection) -> Plan {
     let is_wanted = |kind: FactorKind| only.is_empty() || only.contains(&kind);
+    let (has_agent, declared) = (!runner.agents().is_empty(), runner.factors());
     let mut plan = Plan { baseline: Vec::new(), singles: Vec::new(), mixes: Vec::new(), untried: Vec::new() };
     for kind in FactorKind::all() {
         let mut untried = |why: String| {
             plan.untried.extend(is_wanted(kind).then(|| UntriedFactor { name: kind.name.to_owned(), why }));
         };
-        if let Some(why) = kind.agent_only.filter(|_| !has_agent) {
+        let is_declared = declared.iter().any(|factor| factor.name == kind.name);
+        let excluded = kind.declared_only.filter(|_| !is_declared).or(kind.agent_only.filter(|_| !has_agent));
+        if let Some(why) = excluded {
             untried(why.to_owned());
             continue;
         }
@@ -119,12 +123,16 @@ fn mixes(singles: &[Vec<Factor>], context: &PlanContext) -> Vec<Vec<Factor>> {
 mod tests {
     use super::*;
     use crate::commands::under::declare_all;
+    use unflake_runners::RunnerOptions;
 
-    fn planned(only: &[&str], has_agent: bool) -> Plan {
+    /// What is tried with a command.
+    fn planned(only: &[&str], command: &str) -> Plan {
         declare_all();
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let runner = unflake_runners::select(&command, &RunnerOptions::default());
         let now: Zoned = "2026-11-15T23:00:00+01:00[Europe/Berlin]".parse().unwrap();
         let only: Vec<FactorKind> = only.iter().map(|name| FactorKind::named(name).unwrap()).collect();
-        plan(&PlanContext { cores: 2, ..context(&now, &["pytest".to_owned()]) }, &only, has_agent)
+        plan(&PlanContext { cores: 2, ..context(&now, &command) }, &only, &runner)
     }
 
     fn words(list: &[Vec<Factor>]) -> Vec<String> {
@@ -133,8 +141,8 @@ mod tests {
 
     #[test]
     fn every_factor_is_tried_or_has_a_reason() {
-        for has_agent in [true, false] {
-            let plan = planned(&[], has_agent);
+        for command in ["pytest", "mvn test", "cargo test"] {
+            let plan = planned(&[], command);
             for kind in FactorKind::all() {
                 let is_tried = plan.singles.iter().any(|single| single[0].kind() == kind);
                 let has_reason = plan.untried.iter().any(|one| one.name == kind.name);
@@ -148,8 +156,19 @@ mod tests {
     }
 
     #[test]
+    fn factors_of_a_language_are_tried_with_its_runners_only() {
+        let tried = |name: &str, command: &str| {
+            let plan = planned(&[], command);
+            plan.singles.iter().any(|single| single[0].kind().name == name)
+        };
+        assert!(tried("hash-seed", "pytest") && !tried("hash-seed", "mvn test"));
+        assert!(tried("collection-order", "mvn test") && !tried("collection-order", "pytest"));
+        assert!(!tried("collection-order", "cargo test") && !tried("hash-seed", "cargo test"));
+    }
+
+    #[test]
     fn only_selected_factors_are_tried() {
-        let plan = planned(&["date"], true);
+        let plan = planned(&["date"], "pytest");
         assert!(plan.singles.iter().all(|single| single[0].kind().name == "date") && plan.untried.is_empty());
         assert_eq!(plan.mixes, Vec::<Vec<Factor>>::new());
         assert!(plan.baseline.len() > 3, "{:?}", plan.baseline);
@@ -157,11 +176,11 @@ mod tests {
 
     #[test]
     fn mixes_combine_each_factor_once() {
-        let mixes = words(&planned(&["date", "time-zone"], true).mixes);
+        let mixes = words(&planned(&["date", "time-zone"], "pytest").mixes);
         assert_eq!(mixes[0], "date=2027-03-28T01:30:00 time-zone=Europe/Berlin");
         assert_eq!(mixes[1], "date=2027-10-31T02:30:00 time-zone=Europe/Berlin");
         assert_eq!(mixes[2], "date=2027-03-14T01:30:00 time-zone=America/New_York");
-        for mix in planned(&[], true).mixes {
+        for mix in planned(&[], "pytest").mixes {
             let mut kinds: Vec<FactorKind> = mix.iter().map(Factor::kind).collect();
             kinds.sort();
             kinds.dedup();

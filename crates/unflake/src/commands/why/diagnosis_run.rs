@@ -107,7 +107,7 @@ impl DiagnosisRequest<'_> {
         let settings = self.settings;
         let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(settings) };
         let Plan { baseline, singles, mixes, untried } =
-            experiment_plan::plan(&self.plan_context(), &[], launch.driver.is_none());
+            experiment_plan::plan(&self.plan_context(), &[], &settings.runner());
         let fresh_by = settings.fresh_by.value;
         let controls_order = settings.runner().can(Capabilities::controls_order);
         let idempotence = NioConfig {
@@ -158,6 +158,7 @@ impl DiagnosisRequest<'_> {
             idempotence: controls_order.then_some(idempotence),
             order: controls_order.then_some(order),
             factors: Some(factors),
+            side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
             names_delays,

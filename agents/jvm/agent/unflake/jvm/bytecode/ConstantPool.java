@@ -129,7 +129,7 @@ public final class ConstantPool {
         return add(METHOD, addType(type), add(NAME_AND_TYPE, addText(name), addText(descriptor)));
     }
 
-    int addType(String name) throws IOException {
+    public int addType(String name) throws IOException {
         return add(CLASS, addText(name));
     }
 

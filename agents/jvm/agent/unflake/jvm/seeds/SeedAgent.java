@@ -10,9 +10,10 @@ public final class SeedAgent {
     public static void premain(String ignored, Instrumentation jvm) {
         try {
             RandomSeeds.install(jvm);
+            UnspecifiedOrder.install(jvm);
         } catch (Throwable error) {
             // The program runs all the same, with seeds of its own.
-            System.err.println("unflake: random numbers of this JVM do not follow the seed: " + error);
+            System.err.println("unflake: random numbers and orders of this JVM do not follow the seed: " + error);
         }
     }
 }
