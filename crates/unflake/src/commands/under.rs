@@ -39,13 +39,15 @@ fn kinds() -> impl Iterator<Item = FactorKind> {
 
 impl Args for FactorArgs {
     fn augment_args(command: Command) -> Command {
+        let of_runners: Vec<&str> = unflake_runners::factors().map(|factor| factor.name).collect();
         let flag = |kind: FactorKind| {
             Arg::new(kind.name)
                 .long(kind.name)
                 .value_name("VALUE")
                 .help(short_help(&kind))
-                // `--seed` sets seeds; values to force come from a printed command.
-                .hide_short_help(is_seed(&kind) || kind.forces_values)
+                // `--seed` sets seeds, values to force come from a printed command, and the rest is of one
+                // language each.
+                .hide_short_help(is_seed(&kind) || kind.forces_values || of_runners.contains(&kind.name))
                 .long_help(format!("{}: {}", kind.title, kind.syntax))
                 .help_heading("Factors")
                 .allow_hyphen_values(true)
