@@ -240,17 +240,25 @@ fn files_of_arguments_count_for_every_test() {
 #[test]
 fn a_cache_that_another_test_filled_hides_no_dependency() {
     let cached = "import functools\n\n@functools.lru_cache\ndef load():\n    return open('data.txt').read()\n";
+    let test = |name: &str| format!("import cached\n\ndef test_{name}():\n    assert cached.load() == '1'\n");
+    let each =
+        "import pytest\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_each(n):\n    assert cached.load() == '1'\n";
     let sandbox = Sandbox::new()
         .file("data.txt", "1")
         .file("cached.py", cached)
-        .file("tests/test_a.py", "import cached\n\ndef test_a():\n    assert cached.load() == '1'\n")
-        .file("tests/test_b.py", "import cached\n\ndef test_b():\n    assert cached.load() == '1'\n")
+        .file("tests/test_a.py", &format!("{}\ndef test_other():\n    pass\n\n{each}", test("a")))
+        .file("tests/test_b.py", &test("b"))
         .file(".gitignore", "__pycache__/\n");
     sandbox.commit("base");
-    sandbox.unflake(affected("--learn --base HEAD", PYTEST)).finish().expect_exit(0);
-    sandbox.write("data.txt", "2");
-    let listed = sandbox.unflake(affected("", PYTEST)).finish().expect_exit(0);
-    assert_eq!(listed.stdout, "tests/test_a.py::test_a\ntests/test_b.py::test_b\n", "{}", listed.stderr);
+    for granularity in ["file", "function"] {
+        let learn = format!("--learn --base HEAD --granularity {granularity}");
+        sandbox.unflake(affected(&learn, PYTEST)).finish().expect_exit(0);
+        sandbox.write("data.txt", "2");
+        let listed = sandbox.unflake(affected(&format!("--granularity {granularity}"), PYTEST)).finish().expect_exit(0);
+        let names: Vec<&str> = listed.stdout.lines().filter_map(|id| id.split("::").last()).collect();
+        assert_eq!(names, ["test_a", "test_each[1]", "test_each[2]", "test_b"], "{granularity}\n{}", listed.stderr);
+        sandbox.write("data.txt", "1");
+    }
 }
 
 #[test]

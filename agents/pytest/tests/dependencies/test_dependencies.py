@@ -294,9 +294,8 @@ def test_imports_of_another_test_file_do_not_count(dependencies, mode, forked):
     assert report["read"] == ["of_shared.txt"]
 
 
-@pytest.mark.parametrize("mode", ["file", "function"])
-def test_module_imported_by_an_earlier_test_counts_if_used(dependencies, mode):
-    report = dependencies(TWO_TEST_FILES, 0, 1, mode=mode)
+def test_module_imported_by_an_earlier_test_counts_if_used(dependencies):
+    report = dependencies(TWO_TEST_FILES, 0, 1)
     assert set(report["executed"]) == {"test_b.py", "shared.py", "below.py", "lazily.py", "below_lazily.py"}
     assert report["read"] == ["of_lazily.txt", "of_shared.txt"]
     assert report["after"] == 1
@@ -370,14 +369,14 @@ def test_functions_have_qualified_names(dependencies):
     assert "TestIt.test_a" in report["executed"]["test_it.py"]
 
 
-def test_functions_that_ran_in_an_import_by_another_test(dependencies):
+def test_functions_that_ran_in_an_import_by_another_test_file(dependencies):
     files = {
         "test_a.py": "import lib\ndef test_a(): lib.f()",
         "test_b.py": "import lib\ndef test_b(): lib.CONSTANT",
         "lib.py": "import deep\nCONSTANT = deep.make()\ndef f(): deep.other()",
         "deep.py": "def make(): return 1\ndef other(): pass",
     }
-    report = dependencies(files, 0, 1, mode="function")
+    report = dependencies(files, 1, mode="function")
     assert report["executed"]["deep.py"] == ["<module>", "make"]
     assert report["executed"]["lib.py"] == ["<module>"]
 

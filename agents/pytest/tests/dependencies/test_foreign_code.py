@@ -59,7 +59,8 @@ def test_foreign_code_is_reported_whatever_ran_before(dependencies, tests):
 @pytest.mark.parametrize("tests", [[3], [2, 3], [1, 3], [2, 1, 3]], ids=str)
 def test_foreign_code_that_did_not_run_is_not_reported(dependencies, tests):
     report = dependencies(dict(FILES, **{"test_b.py": TEST_B % USES["a register"]}), *tests)
-    assert report["executed"] == ["registry.py", "test_b.py"] and report["unknown"] == []
+    assert report["executed"] == ["registry.py", "test_b.py"]
+    assert report["unknown"] == ["earlier tests in its process may have hidden a dependency"] * (len(tests) > 1)
 
 
 def test_function_extracted_from_code_that_never_ran(dependencies):

@@ -1,6 +1,7 @@
 """Sees which code runs: by `sys.monitoring`, else by call events of `sys.settrace`.
 
-While other code uses `sys.settrace`, `sys.setprofile` takes over.
+While other code uses `sys.settrace`, `sys.setprofile` takes over. Code of the runner and of the
+standard library is not noted: it cannot change, and who imports it is known.
 """
 
 import sys
@@ -10,6 +11,7 @@ from types import CodeType
 TOOLS = 4, 3
 TOOL_NAME = "unflake"
 MAX_PENDING = 5000
+MAX_SEEN = 50000
 
 
 def new_watch(recorder, note):
@@ -26,6 +28,7 @@ class MonitoringWatch:
         self._is_always_on = self._watches_all = False
         self._pending = []
         self._disabled_files = set()  # With functions whose events are off until `restart`.
+        self._noted = {}  # Outside of attempts: noted since `restart`, by id.
 
     def handlers(self):
         return {}
@@ -56,8 +59,14 @@ class MonitoringWatch:
             self.restart()
 
     def restart(self):
-        """Notes every function again."""
-        if self._has_tool() and (self._watches_all or self._disabled_files):
+        """Notes every function again.
+
+        Restarting events makes Python instrument all code anew, and a forked process copy it. So
+        events of the project's functions are disabled in attempts only, and the first attempt of a
+        process need not restart them.
+        """
+        self._noted.clear()
+        if self._has_tool() and self._disabled_files:
             self._monitoring.restart_events()
             self._disabled_files.clear()
 
@@ -98,17 +107,25 @@ class MonitoringWatch:
 
     def _callbacks(self):
         note, recorder, disabled_files = self._note, self._recorder, self._disabled_files
+        is_runner, noted = recorder.runner_files, self._noted
         disable = self._monitoring.DISABLE
 
         def began(code, offset):
-            if not recorder.in_attempt and not self._is_always_on:
-                return None
-            note(code)
-            disabled_files.add(code.co_filename)
-            return disable
+            if is_runner[code.co_filename]:
+                return disable
+            if recorder.in_attempt:
+                note(code)
+                disabled_files.add(code.co_filename)
+                return disable
+            if self._is_always_on and id(code) not in noted:
+                if len(noted) > MAX_SEEN:  # To bound memory.
+                    noted.clear()
+                noted[id(code)] = code
+                note(code)
+            return None
 
         def thrown(code, offset, error):
-            if recorder.in_attempt or self._is_always_on:
+            if (recorder.in_attempt or self._is_always_on) and not is_runner[code.co_filename]:
                 note(code)
 
         return began, thrown
@@ -122,6 +139,7 @@ class SettraceWatch:
         self._setprofile, self._getprofile = sys.setprofile, sys.getprofile
         self._threads = threading.settrace, threading.setprofile
         self._used, self._profiler, self._is_always_on = None, None, False
+        self._code_of_runner = {}  # Is never noted.
 
     def handlers(self):
         return {"sys.settrace": self._trace_set, "sys.setprofile": self._profile_set}
@@ -191,15 +209,19 @@ class SettraceWatch:
                 add(frame.f_code.co_filename)
 
             return call
-        seen = set()
-        add_seen = seen.add
+        # By its id. An object that is kept shares its id with no other.
+        seen, of_runner, is_runner = dict(self._code_of_runner), self._code_of_runner, recorder.runner_files
 
         def first_call(frame, event, argument):
             code = frame.f_code
-            key = code.co_filename, code.co_firstlineno, code.co_name
-            if key not in seen:
-                add_seen(key)
-                note(code)
+            if id(code) not in seen:
+                if len(seen) > MAX_SEEN:  # To bound memory: code may be compiled in a loop.
+                    seen.clear()
+                seen[id(code)] = code
+                if not is_runner[code.co_filename]:
+                    note(code)
+                elif len(of_runner) < MAX_SEEN:
+                    of_runner[id(code)] = code
 
         return first_call
 

@@ -10,6 +10,7 @@ from ..common.qualified_names import QualifiedNames
 FORMAT = 1
 LISTS = "read", "written", "listed", "looked", "missed", "extensions"
 OUTSIDE = "executed", "read", "written", "listed", "missed", "extensions"
+HIDDEN = "earlier tests in its process may have hidden a dependency"
 MAX_VARIANTS = 64  # Of the report that the tests of one file share.
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -75,15 +76,17 @@ class DependencyReport:
     def plus(self, facts):
         """This report with further facts."""
         more = self._named({kind: values - self.facts[kind] for kind, values in facts.items()})
-        if not any(more):
-            return self
+        return self._variant(more) if any(more) else self
+
+    def _variant(self, more):
+        """This report with these fields, fields outside of the project, and functions."""
         key = tuple(frozenset((kind, frozenset(names)) for kind, names in part.items()) for part in more)
         new = self._variants.get(key)
         if new is None:
             new = object.__new__(DependencyReport)
             new._namer, new._by_function, new.written = self._namer, self._by_function, None
             new._fields, new._outside = dict(self._fields), dict(self._outside)
-            new._functions, new._texts = dict(self._functions), dict(self._texts)
+            new._functions, new._texts, new._variants = dict(self._functions), dict(self._texts), {}
             new._add(*more)
             if len(self._variants) < MAX_VARIANTS:
                 self._variants[key] = new
@@ -133,6 +136,14 @@ class DependencyReport:
         if functions:
             self._texts.pop("executed", None)
 
+    def dependencies(self):
+        """The names that a change can touch: by field, and functions by file."""
+        return {kind: names for kind, names in self._fields.items() if kind != "variables"}, dict(self._functions)
+
+    def including(self, fields, functions):
+        """This report with further names."""
+        return self._variant((_minus(fields, self._fields), {}, _minus(functions, self._functions)))
+
     # -- Text --------------------------------------------------------------------------------------
 
     def text(self, after, searched, via):
@@ -167,6 +178,50 @@ class DependencyReport:
 
     def _outside_text(self, _):
         return encode({kind: sorted(names) for kind, names in self._outside.items()})
+
+
+class EarlierAttempts:
+    """The dependencies of the attempts that a process has made, taken together.
+
+    An earlier attempt may have filled a cache, or made something else that a later one uses
+    without running or reading again what it was made from. That hides nothing if the later one
+    has all these dependencies anyway. Otherwise what is hidden is unknown. By function that would
+    be nearly always, so there the later one gets all dependencies of the earlier ones.
+    """
+
+    def __init__(self, by_function):
+        self._by_function, self._fields, self._functions = by_function, {}, {}
+        self._latest = None, None
+
+    def add(self, report):
+        """The report, with what earlier attempts may have hidden."""
+        latest, shown = self._latest
+        if report is latest:
+            return shown
+        fields, functions = report.dependencies()
+        if _covers(fields, self._fields) and _covers(functions, self._functions):
+            self._fields, self._functions, shown = fields, functions, report
+        else:
+            hidden = self._fields, self._functions
+            shown = report.including(*hidden if self._by_function else ({"unknown": {HIDDEN}}, {}))
+            self._fields, self._functions = _joined(self._fields, fields), _joined(self._functions, functions)
+        self._latest = report, shown
+        return shown
+
+    def add_failed(self, why):
+        """The dependencies of an attempt could not be recorded."""
+        self._fields = _joined(self._fields, {"unknown": {why}})
+        self._latest = None, None
+
+
+def _covers(names, others):
+    nothing = frozenset()
+    return all(found is names.get(kind) or found <= names.get(kind, nothing) for kind, found in others.items())
+
+
+def _joined(names, others):
+    nothing = frozenset()
+    return {kind: names.get(kind, nothing) | others.get(kind, nothing) for kind in {**names, **others}}
 
 
 def _unicode(name, unknown):

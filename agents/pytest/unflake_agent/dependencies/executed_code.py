@@ -32,6 +32,7 @@ class ExecutedCode:
         self._watches_all = self._by_function
         self._is_watching = self._is_inspecting = False
         self._is_relevant = None  # Until the root of the project is known.
+        self._reported_files = {}  # Whether the functions of a file can be in a report.
         self._pending, self._files = [], set()  # Code loaded until then; files with loaded code.
         self._partial = set()  # Files with code that was not made by running the file.
         self._foreign = None, 0, False
@@ -195,18 +196,30 @@ class ExecutedCode:
             if self._by_function:
                 recorder.note("functions", (file,) + _function(code)[1:])
             return
+        if not recorder.in_attempt and recorder.is_agent():
+            return
         if not recorder.in_attempt or recorder.is_loading():
             module = recorder.imported_module(self._frame(2))
             if module is not None:
                 facts = recorder.of_module(module)
                 facts["files"].add(file)
-                if self._by_function:
+                if self._has_functions(file):
                     facts["functions"].add(_function(code))
                 if not recorder.in_attempt:
                     return
         recorder.current["files"].add(file)
-        if self._by_function:
+        if self._has_functions(file):
             recorder.current["functions"].add(_function(code))
+
+    def _has_functions(self, file):
+        """Whether functions of this file count. Those of the runner are many, and never do."""
+        found = self._reported_files.get(file)
+        if found is None:
+            if self._is_relevant is None or not self._by_function:
+                return self._by_function
+            # What a relative path means depends on the time.
+            found = self._reported_files[file] = not file.startswith("/") or self._is_relevant(file)
+        return found
 
 
 def _function(code):

@@ -45,7 +45,7 @@ class FactRecorder:
         self.journal = None
         self._base, self._is_base_foreign = None, False
         self.agent_thread = None  # The thread in which only the agent runs, between attempts.
-        self._runner_files = RunnerFiles(is_runner_file)
+        self.runner_files = RunnerFiles(is_runner_file)
         self._frame, self._thread = sys._getframe, _thread.get_ident
         # Threads that may be running the body of a module; by its id, code that runs such bodies.
         self._loading_threads, self._importers = set(), {}
@@ -111,6 +111,10 @@ class FactRecorder:
     def is_loading(self):
         return self._thread() in self._loading_threads
 
+    def is_agent(self):
+        """Whether this is the thread in which only the agent runs now."""
+        return self._thread() == self.agent_thread
+
     def of_module(self, file):
         self.changed_modules.add(file)
         facts = self.modules.get(file)
@@ -124,7 +128,7 @@ class FactRecorder:
 
     def _context(self, frame, is_foreign=False):
         """The module being imported, and whether code other than the runner's is involved."""
-        is_runner, importers, base = self._runner_files, self._importers, self._base
+        is_runner, importers, base = self.runner_files, self._importers, self._base
         has_importer, is_loading = False, self.is_loading()
         while frame is not None and (is_loading or not is_foreign):
             if frame is base and not is_loading:

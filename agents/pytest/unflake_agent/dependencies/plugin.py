@@ -18,7 +18,7 @@ from .. import DIRECTORY
 from ..common.paths import INSTALLED, PathNames, ProjectPaths, path_kind, repository
 from ..core.items import node_path
 from .child_processes import ChildProcesses
-from .dependency_report import FORMAT, DependencyReport, FileNamer, SearchedModules, encode
+from .dependency_report import FORMAT, DependencyReport, EarlierAttempts, FileNamer, SearchedModules, encode
 from .executed_code import ExecutedCode
 from .facts import FactRecorder, Facts
 from .file_access import FileAccess
@@ -42,6 +42,7 @@ class DependencyPlugin:
         self._fixtures = []  # Fixtures of wider scopes that are set up, with the facts until then.
         self._namer = self._graph = self._searched = self._config = None
         self._attempts = self._reports_written = 0
+        self._earlier = EarlierAttempts(mode == "function")
         self._configurations = {}
         self._shared_reports, self._shared_state, self._chains = {}, None, {}
         self._test_modules = {}  # Modules of collected tests, with their files.
@@ -154,7 +155,7 @@ class DependencyPlugin:
         after, self._attempts = self._attempts, self._attempts + 1
         try:
             self._children.merge(facts)
-            report = self._report(item, facts)
+            report = self._earlier.add(self._report(item, facts))
             searched = self._searched_text(facts, self._shared_report(item).facts)
             # Many tests of a file have the same report. The first attempt of a process never shares
             # its file, because nothing came before it.
@@ -165,6 +166,7 @@ class DependencyPlugin:
                 report.written = self._path, searched
         except Exception as error:
             why = "recording dependencies failed: %s: %s" % (type(error).__name__, error)
+            self._earlier.add_failed(why)
             text = encode({"format": FORMAT, "after": after, "unknown": [why]})
         finally:
             self._children.begin(None)
@@ -309,13 +311,15 @@ def _files_of_packages(name):
 
 
 def _runner_file_test():
-    """A function: whether a file belongs to the runner, the standard library or the agent."""
+    """A function: whether a file belongs to the installed runner, the standard library or the agent."""
     runners = [os.path.dirname(_pytest.__file__), os.path.dirname(pluggy.__file__), os.path.dirname(pytest.__file__)]
     runners += [os.path.dirname(file) for file in files_of(sys.modules.get("py")) if file.endswith("/py/__init__.py")]
     paths = sysconfig.get_paths()
     standard = paths["stdlib"], paths["platstdlib"], os.path.dirname(os.__file__)
     standard = tuple(os.path.join(directory, "") for directory in standard)
-    runners = tuple(os.path.join(directory, "") for directory in runners)
+    runners = [os.path.join(directory, "") for directory in runners]
+    # A runner that is not installed may be the project.
+    runners = tuple(directory for directory in runners if any(one in directory for one in INSTALLED))
 
     def is_runner_file(file):
         if file.startswith("<") or file.startswith(runners):

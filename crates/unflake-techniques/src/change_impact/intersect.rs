@@ -21,12 +21,18 @@ impl Overlap {
 }
 
 pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Overlap {
+    let mut overlap = intersect_recorded(changes, on, granularity);
+    if on.after > 0 {
+        overlap.unknown.push(format!("{} attempts ran before it in its process", on.after));
+    }
+    overlap
+}
+
+/// Without what earlier attempts in its process may have left behind.
+fn intersect_recorded(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Overlap {
     let mut found = Intersection { changes, on, granularity, touched: BTreeMap::new() };
     let mut unknown = changes.unknown.clone();
     unknown.extend(on.unknown.iter().cloned());
-    if on.after > 0 {
-        unknown.push(format!("{} attempts ran before it in its process", on.after));
-    }
     // The project may be a part of the repository, or contain another repository.
     let below = match on.root.strip_prefix(&changes.root).map(|below| below.to_str()) {
         Ok(Some("")) => String::new(),
@@ -98,8 +104,7 @@ pub(crate) fn intersect(changes: &Changes, on: &Dependencies, granularity: Granu
 /// Why a change can affect a test with these dependencies, worded to follow the test's name.
 /// `None`: it cannot as far as is known, apart from state that tests leave behind for each other.
 pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Option<String> {
-    let on = Dependencies { after: 0, ..on.clone() };
-    let overlap = intersect(changes, &on, granularity);
+    let overlap = intersect_recorded(changes, on, granularity);
     match (overlap.touched.first(), overlap.unknown.first()) {
         (Some(touch), _) => Some(format!("{} {}", touch.path, touch.how)),
         (None, Some(why)) => Some(format!("cannot be ruled out: {why}")),

@@ -39,7 +39,8 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
 
     let mut technique: Box<dyn Technique> =
         if args.learn { Box::new(DependencyLearning::new(granularity)) } else { Box::new(ListOnly) };
-    let launch = Launch { depends: args.learn.then_some(granularity), ..launch(settings) };
+    // Tests run in forks of the process that lists them.
+    let launch = Launch { depends: args.learn.then_some(granularity), suite: false, ..launch(settings) };
     let run = TechniqueRun::new(context, settings, launch, context.progress(!args.learn));
     let mut done = run.run(technique.as_mut())?;
     done.finish(&Exit::Success.because("tests are listed"));

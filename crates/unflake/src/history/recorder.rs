@@ -276,8 +276,8 @@ impl HistoryRecorder {
     }
 }
 
-/// The dependencies of the attempts that end with these events. An attempt that does not pass may
-/// depend on less than one that does, so its dependencies are incomplete.
+/// The dependencies of the attempts that end with these events. An attempt that fails may
+/// depend on less than one that passes, so its dependencies are incomplete.
 fn with_outcomes(depending: &mut Vec<Event>, events: &[Event]) -> Vec<Event> {
     let mut ended = Vec::new();
     for event in events {
@@ -285,9 +285,9 @@ fn with_outcomes(depending: &mut Vec<Event>, events: &[Event]) -> Vec<Event> {
         let of_attempt = |one: &mut Event| matches!(one, Event::DependenciesRecorded { session, test, .. } if *session == attempt.session && *test == attempt.test);
         for mut one in depending.extract_if(.., of_attempt) {
             if let Event::DependenciesRecorded { on, .. } = &mut one
-                && !attempt.outcome.is_pass()
+                && attempt.outcome.is_failure()
             {
-                on.unknown.push("it did not pass when its dependencies were recorded".to_owned());
+                on.unknown.push("it failed when its dependencies were recorded".to_owned());
             }
             ended.push(one);
         }

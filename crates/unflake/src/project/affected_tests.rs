@@ -38,7 +38,10 @@ impl<'a> AffectedTests<'a> {
         if let Some(why) = can_affect(self.changes, &learned.on, self.granularity) {
             return Some(why);
         }
-        let Revision { commit, changed, .. } = &learned.revision;
+        let Revision { commit, changed, dirty, .. } = &learned.revision;
+        if commit.as_ref() == Some(&self.changes.base.revision) && *dirty == Some(false) && changed.is_empty() {
+            return None; // They were recorded at the base.
+        }
         let key = (commit.clone(), changed.clone());
         let repository = self.repository;
         let since = self.since.entry(key).or_insert_with(|| changes_since(repository, &learned.revision));
