@@ -285,3 +285,43 @@ def test_every_change_is_found_and_restored(seed, monkeypatch):
 
 def path_of(heap, change):
     return ObjectPaths(heap, sys.modules).cell(change)
+
+
+def test_the_walk_is_limited_by_cpu_time(monkeypatch):
+    """A busy machine does not hide state: the time in which another process ran does not count."""
+    waited = iter(range(0, 10_000_000, 10))
+    monkeypatch.setattr(heap_module.time, "perf_counter", lambda: next(waited))
+    monkeypatch.setattr(heap_module.time, "thread_time", lambda: 0.0)
+    heap = heap_module.Heap()
+    heap.remember({})
+    assert heap.unknown == []
+    spent = iter(range(0, 10_000_000, 10))
+    monkeypatch.setattr(heap_module.time, "thread_time", lambda: next(spent))
+    heap = heap_module.Heap()
+    heap.remember({})
+    assert "too large" in heap.unknown[0]
+
+
+class EqualKey(tuple):
+    """Equal to others with the same parts, and has attributes of its own."""
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_key_that_was_replaced_by_an_equal_one_comes_back(is_reversed):
+    key, other = EqualKey("ab"), EqualKey("cd")
+    module = types.ModuleType("registry_of_equal_keys")
+    module.entries = {key: "old", other: "kept"}
+    sys.modules[module.__name__] = module
+    try:
+        heap = heap_module.Heap()
+        heap.remember({})
+        del module.entries[key]
+        module.entries[EqualKey("ab")] = "new"
+        changes = [change for change in heap.compare() if change.node.owner is module.entries]
+        assert len(changes) == 2
+        for change in reversed(changes) if is_reversed else changes:
+            heap.restore(change)
+        assert list(module.entries.items()) == [(key, "old"), (other, "kept")]
+        assert next(iter(module.entries)) is key
+    finally:
+        del sys.modules[module.__name__]

@@ -138,11 +138,16 @@ def _int(value, room, depth):
 
 
 def _enum(value, room, depth):
+    name = enum_name(value)
+    return "<%s>" % class_name(type(value)) if name is None else "%s.%s" % (class_name(type(value)), name)
+
+
+def enum_name(value):
+    """The name of a member of an enumeration, without any code of its class."""
     for owner in class_mro(type(value)):
         if "__dict__" in class_body(owner):
-            name = class_body(owner)["__dict__"].__get__(value).get("_name_")
-            return "%s.%s" % (class_name(type(value)), name)
-    return "<%s>" % class_name(type(value))
+            return class_body(owner)["__dict__"].__get__(value).get("_name_")
+    return None
 
 
 def _string(base, value, room):

@@ -55,7 +55,7 @@ class Heap:
     def __init__(self):
         self.origins = ModuleOrigins()
         self._shapes = ShapeLookup()
-        self._clock, self._modules = time.perf_counter, sys.modules
+        self._clock, self._modules = time.thread_time, sys.modules  # Time of others does not count.
         self.nodes, self.nodes_by_id, self.roots, self.extra_roots, self.unknown = [], {}, {}, [], []
         # After a comparison in which an object was detached: what is still reachable, and how.
         self.links = None

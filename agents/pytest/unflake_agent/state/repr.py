@@ -4,15 +4,21 @@ No code of the objects runs. `describe` and `describe_key` contain no addresses,
 same in every process that does the same.
 """
 
+import datetime
+import enum
 import types
 
 from ..common.introspect import bounded, class_body, class_name, is_subclass, module_globals
+from ..common.value_text import enum_name
 
 MAX_LENGTH, MAX_KEY_LENGTH = 200, 80
 MISSING = type("Missing", (), {"__slots__": (), "__repr__": lambda self: "missing"})()
 # Exact types whose own repr and equality run no code of the project.
 ATOMS = bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range
 ATOM_IDS = frozenset(map(id, ATOMS))
+TEXTS, NUMBERS = (str, bytes), (int, float)
+DATES = datetime.date, datetime.timedelta
+CONTAINERS = dict, list, set, tuple, frozenset
 BRACKETS = {id(list): "[]", id(tuple): "()", id(set): "{}", id(frozenset): "{}", id(dict): "{}"}
 
 
@@ -52,9 +58,17 @@ def _describe(value, limit, depth):
     if is_subclass(kind, types.ModuleType):
         name = module_globals(value).get("__name__")
         return "<module %s>" % (name if type(name) is str else "?")
-    if is_subclass(kind, dict) or is_subclass(kind, list) or is_subclass(kind, set):
-        base = dict if is_subclass(kind, dict) else list if is_subclass(kind, list) else set
-        return "%s(%s)" % (class_path(kind), _describe_container(base, value, limit, depth))
+    if is_subclass(kind, enum.Enum):
+        return "%s.%s" % (class_path(kind), enum_name(value))
+    for base in CONTAINERS:
+        if is_subclass(kind, base):
+            return "%s(%s)" % (class_path(kind), _describe_container(base, value, limit, depth))
+    for base in TEXTS + NUMBERS:
+        if is_subclass(kind, base):
+            text = base.__getitem__(value, slice(0, limit)) if base in TEXTS else value
+            return "%s(%s)" % (class_path(kind), base.__repr__(text))
+    if any(kind is one for one in DATES):
+        return "<%s %s>" % (class_path(kind), kind.__str__(value))
     return "<%s>" % class_path(kind)
 
 

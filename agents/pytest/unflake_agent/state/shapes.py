@@ -124,11 +124,17 @@ class DictShape(MappingShape):
 
     def restore(self, node, key, old):
         owner, base = node.owner, self._base
+        was_there = dict.__contains__(owner, key)
+        # An equal key is another entry if it is another object: it may have attributes of its own.
+        if was_there and type(hashable_key(key)) is not tuple and not any(one is key for one in dict.keys(owner)):
+            if old is MISSING:
+                return
+            base.__delitem__(owner, key)
+            was_there = False
         if old is MISSING:
-            if dict.__contains__(owner, key):
+            if was_there:
                 base.__delitem__(owner, key)
             return
-        was_there = dict.__contains__(owner, key)
         base.__setitem__(owner, key, old)
         if not was_there and base is dict:  # An entry that comes back gets its old position.
             now = self.snapshot(owner)
