@@ -24,10 +24,10 @@ pub fn searched_text(searched: &Searched) -> String {
 }
 
 /// The option that gives a search that covered too little the time it needs. None: it covered
-/// enough.
+/// enough, or there is nothing to search.
 pub fn more_time(searched: &Searched) -> Option<String> {
     let coverage = searched.coverage;
-    if !coverage.is_thin() {
+    if coverage.tests == 0 || !coverage.is_thin() {
         return None;
     }
     let done = match coverage.pairs {
@@ -73,5 +73,11 @@ mod tests {
         assert_eq!(more_time(&thin).as_deref(), Some("--for 100m"));
         assert_eq!(more_time(&searched(41, 900, false)), None, "more than half");
         assert!(searched_text(&searched(3, 4, false)).starts_with("3 of 41 tests, 88 sessions, 0.2 %"));
+    }
+
+    #[test]
+    fn without_tests_more_time_does_not_help() {
+        let coverage = Coverage { tests: 0, tried: 0, left_out: 0, pairs: None, complete: false };
+        assert_eq!(more_time(&Searched { coverage, ..searched(0, 0, false) }), None);
     }
 }
