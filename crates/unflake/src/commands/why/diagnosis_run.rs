@@ -293,7 +293,7 @@ impl DiagnosisRequest<'_> {
             let kind = factor.kind();
             kind.timing && !kind.at_lines && matches!(kind.effect, FactorEffect::Process(_))
         };
-        let mut planned = experiment_plan::plan(&self.plan_context(), &[], true).singles;
+        let mut planned = experiment_plan::plan(&self.plan_context(), &[], &self.settings.runner()).singles;
         planned.sort_by_key(|factors| !factors.iter().all(|factor| factor.kind().exclusive));
         let mut all: Vec<Vec<Factor>> = Vec::new();
         for factors in worlds_that_fail(record).chain(planned).filter(|factors| factors.iter().all(disturbs)) {
