@@ -105,5 +105,5 @@ def pytest_addoption(parser, pluginmanager):
                 agent.follow(plugin)
                 pluginmanager.register(plugin, "unflake-schedule")
         if "forced_value" in _settings:
-            forced_value = load("core.forced_value").ForcedValue(_settings["forced_value"])
+            forced_value = load("core.forced_wait").plugin_of(_settings["forced_value"])
             pluginmanager.register(forced_value, "unflake-forced-value")

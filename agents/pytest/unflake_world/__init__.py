@@ -23,6 +23,6 @@ def pytest_addoption(parser, pluginmanager):
         pluginmanager.register(SchedulePlugin(under, shows_points=True), "unflake-schedule")
     setting = os.environ.get("UNFLAKE_FORCED_VALUE")
     if setting is not None:
-        from .core.forced_value import ForcedValue
+        from .core.forced_wait import plugin_of
 
-        pluginmanager.register(ForcedValue(setting), "unflake-forced-value")
+        pluginmanager.register(plugin_of(setting), "unflake-forced-value")

@@ -63,6 +63,9 @@ pub struct ForcedValue {
 }
 
 impl ForcedValue {
+    /// The name of how long a line waits: seconds, or with a sign by how many more.
+    pub const WAIT: &str = "wait()";
+
     /// The setting of a factor that forces the failing or the passing value: `a.py:18:name=0.5`.
     pub fn setting(&self, fails: bool) -> String {
         let value = if fails { &self.failing } else { &self.passing };

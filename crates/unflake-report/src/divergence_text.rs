@@ -88,6 +88,14 @@ pub(crate) fn no_location_reason(divergence: &Divergence) -> String {
 /// `forcing jitter = 0.99 there: fails 5 of 5; forcing 0.01: passes 5 of 5`.
 pub(crate) fn proof_text(proof: &ForcedValue) -> String {
     let ForcedValue { name, failing, failed, passing, passed, .. } = proof;
+    if name == ForcedValue::WAIT {
+        let wait = |length: &str| match length.strip_prefix('+') {
+            Some(more) => format!("waiting {more} s longer there"),
+            None => format!("waiting {length} s there"),
+        };
+        let (failing, passing) = (wait(failing), wait(passing));
+        return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
+    }
     format!(
         "forcing {name} = {failing} there: fails {failed} of {failed}; forcing {passing}: passes {passed} of {passed}"
     )

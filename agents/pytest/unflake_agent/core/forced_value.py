@@ -12,6 +12,11 @@ import threading
 import pytest
 
 
+def is_in_file(path, end):
+    path = path.replace("\\", "/")
+    return path == end or path.endswith("/" + end)
+
+
 class ForcedValue:
     """A plugin. The variable gets the value each time when the line has run, before the next one.
 
@@ -57,10 +62,7 @@ class ForcedValue:
         return line
 
     def _is_in(self, code):
-        path = code.co_filename.replace("\\", "/")
-        if path != self._file and not path.endswith("/" + self._file):
-            return False
-        return any(line == self._line for _, line in dis.findlinestarts(code))
+        return is_in_file(code.co_filename, self._file) and any(line == self._line for _, line in dis.findlinestarts(code))
 
     def _force(self, frame):
         if not self._attributes:

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use unflake_model::{
-    Cell, Confidence, Detail, Divergence, Finding, Influence, Leak, LeakKind, Nio, OrderDependence, OrderKind, Repeats,
-    RestoreCounts, TestId, Verdict,
+    Cell, Confidence, Detail, Divergence, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, OrderDependence,
+    OrderKind, Repeats, RestoreCounts, TestId, Verdict,
 };
 
 use crate::divergence_text::{self, finding_sentence};
@@ -25,6 +25,8 @@ pub struct WhyReport<'a> {
     pub steps: &'a [WhyStep],
     /// Failures and runs of the test alone.
     pub alone: (u32, u32),
+    /// Failures and runs of the test, however it ran.
+    pub ever: (u32, u32),
     pub seconds: f64,
     /// Path of the HTML report on the located line.
     pub page: Option<&'a str>,
@@ -107,7 +109,8 @@ fn headline(root: &Finding, all: &[Finding]) -> String {
     let cause = match &root.detail {
         Detail::State(leak) => state_cause(root, leak, all),
         Detail::Divergence(_) => finding_sentence(root).into_owned(),
-        _ => root.sentence.clone(),
+        // The word of confidence is said already.
+        _ => root.sentence.strip_prefix("possible: ").unwrap_or(&root.sentence).to_owned(),
     };
     format!("Root cause ({confidence}): {cause}.")
 }
@@ -155,6 +158,7 @@ fn is_part_of(other: &Finding, root: &Finding) -> bool {
 fn reproduced<'a>(root: &'a Finding, all: &'a [Finding]) -> &'a Finding {
     let has_world = |finding: &&Finding| matches!(&finding.detail, Detail::Factor(influence) if influence.confidence == Confidence::Proven);
     match &root.detail {
+        Detail::Divergence(Divergence { proof: Some(proof), .. }) if proof.name == ForcedValue::WAIT => root,
         Detail::Divergence(_) => all.iter().find(has_world).unwrap_or(root),
         // The order shows it in the plain runner.
         Detail::State(_) if root.reproduce.is_empty() => {
@@ -238,6 +242,10 @@ fn not_found(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
     let (failed, runs) = report.alone;
     let outcome = match (failed, runs) {
         (_, 0) => "the test did not run".to_owned(),
+        (0, _) if report.ever.0 > 0 => {
+            let (failed, ever) = report.ever;
+            format!("it passed {runs} of {runs} times alone, and failed {failed} of {ever} times in all")
+        }
         (0, _) => format!("it passed {runs} of {runs} times alone, and nothing made it fail"),
         (failed, runs) => format!("it failed {failed} of {runs} times alone"),
     };

@@ -15,9 +15,13 @@ const STEPS: [WhyStep; 3] = [
 ];
 
 fn report(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
+    report_after((0, 6), findings, style, quiet)
+}
+
+fn report_after(ever: (u32, u32), findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let sources = |_: &str| None;
-    let report =
-        WhyReport { findings, sources: &sources, steps: &STEPS, alone: (0, 6), seconds: 4.1, page: Some("page.html") };
+    let (steps, alone, page) = (&STEPS, (0, 6), Some("page.html"));
+    let report = WhyReport { findings, sources: &sources, steps, alone, ever, seconds: 4.1, page };
     written(|out| why(&report, style, quiet, out))
 }
 
@@ -48,6 +52,19 @@ fn a_forced_value_proves_a_line() {
 }
 
 #[test]
+fn a_forced_wait_proves_a_line() {
+    let mut proven = drawn();
+    let line = proven.divergence().locations[0].line.clone();
+    let (name, failing, passing) = (ForcedValue::WAIT.to_owned(), "0".to_owned(), "+1".to_owned());
+    proven.divergence().proof = Some(ForcedValue { line, name, failing, failed: 5, passing, passed: 13 });
+    let text = report(&[proven.finding], &WIDE, true);
+    let proof = "waiting 0 s there: fails 5 of 5; waiting 1 s longer there: passes 13 of 13";
+    assert!(text.contains(proof), "{text}");
+}
+
+#[test]
 fn nothing_found_says_how_it_ended() {
     assert_snapshot!(report(&[], &WIDE, false));
+    let failed = report_after((11, 988), &[], &WIDE, false);
+    assert!(failed.contains("it passed 6 of 6 times alone, and failed 11 of 988 times in all"), "{failed}");
 }

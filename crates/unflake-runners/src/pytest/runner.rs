@@ -49,6 +49,7 @@ const WORLD: RuntimeSupport = RuntimeSupport {
         ("unflake_world/__init__.py", include_bytes!("../../../../agents/pytest/unflake_world/__init__.py")),
         module!("core/__init__.py"),
         module!("core/forced_value.py"),
+        module!("core/forced_wait.py"),
         module!("core/random_state.py"),
         module!("common/__init__.py"),
         module!("common/paths.py"),

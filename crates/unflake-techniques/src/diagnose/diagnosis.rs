@@ -127,7 +127,9 @@ impl Diagnosis {
 
     /// The technique of a step. None: it cannot run here.
     fn technique(&self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
-        let seconds = self.budget.seconds_left();
+        // A long search leaves time for the steps after it.
+        let share = if self.left.is_empty() { 1.0 } else { step.share() };
+        let seconds = self.budget.seconds_left() * share;
         let names = vec![test.as_str().to_owned()];
         Some(match step {
             DiagnosisStep::Retries => Box::new(Retries::new(test.clone(), self.config.fresh_by, seconds)),
@@ -190,17 +192,25 @@ impl Diagnosis {
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {
-            // Which line draws the number is still to be found.
-            DiagnosisStep::Seeds if is_proven => self.left.retain(|step| *step == DiagnosisStep::Divergence),
+            // Which line draws the number, or waits too short, is still to be found.
+            DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
+            DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
+                self.left = [DiagnosisStep::Divergence].into();
+            }
             _ if is_proven => self.left.clear(),
             // Alone it passes, so neither worlds nor lines of it alone can tell more.
             DiagnosisStep::Company if !found.is_empty() => self.left.clear(),
             _ => {}
         }
-        if is_proven && done.cost.step == DiagnosisStep::Seeds && self.left.is_empty() {
-            self.left.push_back(DiagnosisStep::Divergence);
-        }
         self.findings.extend(found);
+    }
+}
+
+/// Whether the factors of a finding only change how long things take.
+fn is_timing(finding: &Finding) -> bool {
+    match &finding.detail {
+        Detail::Factor(influence) => influence.setting.iter().all(|factor| factor.kind().timing),
+        _ => false,
     }
 }
 

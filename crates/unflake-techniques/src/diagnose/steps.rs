@@ -42,6 +42,14 @@ impl DiagnosisStep {
             Self::Intervention => "intervention",
         }
     }
+
+    /// How much of the time that is left it may take where other steps follow.
+    pub(crate) fn share(self) -> f64 {
+        match self {
+            Self::Order | Self::Factors => 0.4,
+            _ => 1.0,
+        }
+    }
 }
 
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the

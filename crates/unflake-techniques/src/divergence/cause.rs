@@ -57,6 +57,13 @@ pub(crate) fn cause(runs: &AlignedRuns<'_>, start: &Candidate) -> CauseHypothesi
         let because = format!("{} has the same items in another order", name(start.line));
         return CauseHypothesis { cause: Cause::UnorderedCollection, because };
     }
+    // A lock that another thread takes says little where the failing one relies on time.
+    if near.is_none_or(|near| near.cause == Cause::Race)
+        && let Some(sleep) = slept_before_failure(runs, start)
+    {
+        let because = format!("{}, before the failure, uses {}", name(sleep.line), sleep.what);
+        return CauseHypothesis { cause: Cause::AsyncWait, because };
+    }
     if let Some(reach) = near {
         let because = format!("{}, just before it, uses {}", name(reach.line), reach.what);
         return CauseHypothesis { cause: reach.cause, because };
@@ -87,6 +94,20 @@ fn far_call<'a>(runs: &AlignedRuns<'a>, start: &Candidate) -> Option<(&'a Nondet
         to = from;
     }
     None
+}
+
+/// The last sleep of the thread that fails, shortly before it does, where other threads work meanwhile.
+fn slept_before_failure<'a>(runs: &AlignedRuns<'a>, start: &Candidate) -> Option<&'a NondeterministicCall> {
+    let fails_so = |run: &usize| runs.all[*run].raised.is_some() && start.predicts[*run];
+    let run = (0..runs.all.len()).filter(|run| runs.all[*run].failed).find(fails_so)?;
+    let (thread, raised) = runs.raised_at(run).filter(|_| threads(runs).max(tasks(runs)) > 1)?;
+    let from = raised.saturating_sub(LINES_BACK);
+    let lines = runs.traces.lines(runs.id(run, thread)?, from, (raised - from) as usize);
+    let sleeps = |line: &LineId| {
+        let of_line = runs.traces.reaches().iter().filter(|reach| reach.line == *line);
+        of_line.into_iter().find(|reach| reach.cause == Cause::AsyncWait && reach.what.contains("sleep"))
+    };
+    lines.iter().rev().find_map(sleeps)
 }
 
 /// Whether the value contains the same items in every run, in different orders.

@@ -11,6 +11,7 @@ use unflake_model::{
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
+use crate::divergence::wait_lines::wait_lines;
 use crate::finding::finding;
 use crate::search::budget::Budget;
 use crate::search::select::select_listed;
@@ -57,6 +58,8 @@ pub struct Locate {
     budget: Budget,
     /// Tests with the requested id, or else tests that contain it.
     pub matching: Vec<TestId>,
+    /// The lines of the test that wait, the likeliest to decide first.
+    pub waits: Vec<SourceLine>,
     isolated: bool,
     runs: Vec<TracedRun>,
     counts: LocateCounts,
@@ -78,6 +81,7 @@ impl Locate {
             budget: Budget::new(config.seconds),
             config,
             matching: Vec::new(),
+            waits: Vec::new(),
             isolated: false,
             runs: Vec::new(),
             counts: LocateCounts::default(),
@@ -222,6 +226,7 @@ impl Technique for Locate {
     fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session> {
         let [test] = &self.matching[..] else { return Vec::new() };
         let test = test.clone();
+        self.waits = wait_lines(recordings.traces, &self.runs);
         // If the first runs yield nothing (skipped, timed out, no trace), neither will more.
         let in_vain = self.requested > 0 && self.runs.is_empty();
         if self.done || in_vain || self.budget.is_exhausted() || self.is_clear(recordings.traces) {

@@ -9,6 +9,7 @@
 //!   `value_text` values that separate failing from passing runs; both yield a `candidate`
 //! - `cause` classifies the root cause; `no_divergence` words the answer when nothing separates the
 //!   runs
+//! - `wait_lines` lists the lines that wait, for interventions
 //! - `recorded_traces` provides traces as literals, for tests
 
 pub(crate) mod aligned_runs;
@@ -27,3 +28,4 @@ pub(crate) mod recorded_traces;
 pub(crate) mod value_split;
 pub(crate) mod value_text;
 pub(crate) mod values;
+pub(crate) mod wait_lines;

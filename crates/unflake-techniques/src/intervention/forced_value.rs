@@ -20,7 +20,7 @@ use crate::{Recordings, Technique};
 
 /// Runs in each direction, at least and at most.
 const TIMES: u32 = 5;
-const MOST_TIMES: u32 = 40;
+pub(crate) const MOST_TIMES: u32 = 40;
 /// The largest probability that chance alone gives the outcomes of one direction.
 const BY_CHANCE: f64 = 0.01;
 
@@ -137,6 +137,14 @@ impl InterventionConfig {
     }
 }
 
+/// So many equal outcomes that chance alone rarely gives them, where it gives one with this rate.
+pub(crate) fn runs_against_chance(rate: f64) -> u32 {
+    match rate {
+        0.0 => TIMES,
+        rate => ((BY_CHANCE.ln() / rate.ln()).ceil() as u32).max(TIMES),
+    }
+}
+
 struct InterventionTrial {
     scheduler: Scheduler,
     test: TestId,
@@ -179,11 +187,7 @@ impl InterventionTrial {
         if self.config.seeds.is_some() {
             return Some([TIMES; 2]);
         }
-        let needed = |by_chance: f64| match by_chance {
-            0.0 => TIMES,
-            share => ((BY_CHANCE.ln() / share.ln()).ceil() as u32).max(TIMES),
-        };
-        let times = [needed(self.rate), needed(1.0 - self.rate)];
+        let times = [runs_against_chance(self.rate), runs_against_chance(1.0 - self.rate)];
         times.iter().all(|times| *times <= MOST_TIMES).then_some(times)
     }
 

@@ -2,3 +2,4 @@
 
 pub(crate) mod chosen_values;
 pub(crate) mod forced_value;
+pub(crate) mod forced_wait;

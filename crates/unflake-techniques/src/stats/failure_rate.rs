@@ -39,6 +39,12 @@ impl Add for FailureCount {
     }
 }
 
+/// P-value of a difference between two rates, each as failures and runs (Fisher, both sides).
+pub fn rate_difference(one: (u32, u32), other: (u32, u32)) -> f64 {
+    let (one, other) = (FailureCount::new(one.0, one.1), FailureCount::new(other.0, other.1));
+    (2.0 * more_often(one, other).min(more_often(other, one))).min(1.0)
+}
+
 /// P-value of `one` failing more often than `other` (Fisher, one-sided).
 pub(crate) fn more_often(one: FailureCount, other: FailureCount) -> f64 {
     let runs = (one.runs + other.runs) as usize;
@@ -102,5 +108,13 @@ mod tests {
         near(found[0], 0.06); // Not below a smaller uncorrected p-value.
         assert!(corrected(&[]).is_empty());
         assert_eq!(corrected(&[0.9, 0.8]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_difference_counts_in_both_directions() {
+        assert!(rate_difference((2, 6), (93, 96)) < 0.01);
+        assert!(rate_difference((93, 96), (2, 6)) < 0.01);
+        assert!(rate_difference((2, 6), (30, 96)) > 0.5);
+        assert_eq!(rate_difference((0, 0), (3, 3)), 1.0);
     }
 }

@@ -95,3 +95,17 @@ fn results_of_several_threads_arrive_in_completion_order() {
     alone.run(true, &strands[..1]).run(false, &strands[..1]).reach("t:1", Cause::Race, "ExecutorService.submit");
     assert_eq!(cause(&AlignedRuns::new(&alone, &alone.runs), &shuffled).cause, Cause::UnorderedCollection);
 }
+
+#[test]
+fn a_sleep_of_the_failing_thread_says_more_than_a_lock_of_another() {
+    let mut runs = RecordedTraces::default();
+    runs.run(true, &[("main", "t:1 t:2 t:3"), ("worker", "w:7 w:8 w:9")]).raised(3);
+    runs.reach("w:7", Cause::Race, "threading.lock");
+    let blamed = |runs: &RecordedTraces| {
+        let one = Candidate { thread: 1, ..start(runs, 8, 1.0) };
+        cause(&AlignedRuns::new(runs, &runs.runs), &one).cause
+    };
+    assert_eq!(blamed(&runs), Cause::Race);
+    runs.reach("t:2", Cause::AsyncWait, "time.sleep");
+    assert_eq!(blamed(&runs), Cause::AsyncWait);
+}

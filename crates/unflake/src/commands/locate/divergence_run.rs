@@ -5,7 +5,7 @@ use std::env;
 use std::time::Instant;
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::PreparedReport;
+use unflake_model::{PreparedReport, SourceLine};
 use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
@@ -36,6 +36,8 @@ pub(crate) struct LocateRequest {
 pub(crate) struct LocateResult {
     pub(crate) record: Gathered,
     pub(crate) counts: LocateCounts,
+    /// The lines of the test that wait.
+    pub(crate) waits: Vec<SourceLine>,
     pub(crate) conclusion: Conclusion,
     /// Whether the budget was exhausted.
     pub(crate) cut_short: bool,
@@ -91,7 +93,8 @@ pub(crate) fn search(
         done.record.notes.push(note);
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;
-    let mut result = LocateResult { record: done.record, counts: locate.counts(), conclusion, cut_short, kept: false };
+    let (counts, waits) = (locate.counts(), std::mem::take(&mut locate.waits));
+    let mut result = LocateResult { record: done.record, counts, waits, conclusion, cut_short, kept: false };
     if let (Some(tree), [test]) = (tree, &locate.matching[..])
         && result.is_about_the_test()
     {

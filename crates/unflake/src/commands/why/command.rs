@@ -149,6 +149,7 @@ fn show(
         sources: &sources,
         steps: &steps,
         alone: result.alone,
+        ever: result.ever,
         seconds: run.totals.seconds,
         page,
     })

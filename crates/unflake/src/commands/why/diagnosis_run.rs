@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use jiff::Zoned;
 use unflake_engine::Launch;
-use unflake_model::{Confidence, Detail, FactorKind, Finding, NioMode, Shows, TestId, World};
+use unflake_model::{
+    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, NioMode, Purpose, Shows,
+    SourceLine, TestId, World,
+};
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
     Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig, NioConfig,
-    OrderConfig, StepCost,
+    OrderConfig, StepCost, WaitIntervention, WaitInterventionConfig,
 };
 use unflake_worlds::is_seed;
 
@@ -44,6 +47,12 @@ const SLOW: Duration = Duration::from_secs(30);
 const INTERRUPTED: &str = "interrupted; the findings until then are complete";
 /// With fewer seconds left no further run is started.
 const SHORTEST: f64 = 2.0;
+/// How much of the time that is left goes to traces: interventions need some, too. Less for a test
+/// that passes alone and fails in another world: its traces mostly say which lines wait.
+const SHARE_OF_TRACES: f64 = 0.6;
+const SMALL_SHARE_OF_TRACES: f64 = 0.15;
+/// How much of the time that is left then goes to waits: values may need some, too.
+const SHARE_OF_WAITS: f64 = 0.7;
 
 /// The test to diagnose.
 pub(crate) struct DiagnosisRequest<'a> {
@@ -62,6 +71,8 @@ pub(crate) struct DiagnosisResult {
     pub(crate) costs: Vec<StepCost>,
     /// Failures and runs of the test alone.
     pub(crate) alone: (u32, u32),
+    /// Failures and runs of the test, however it ran.
+    pub(crate) ever: (u32, u32),
 }
 
 impl DiagnosisRequest<'_> {
@@ -76,11 +87,29 @@ impl DiagnosisRequest<'_> {
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
             steps.remove(0);
-            let test = first.matching[0].as_str().to_owned();
-            costs.extend(self.traced(test, left(), &mut record));
-        }
-        if can_go_on() {
-            costs.extend(self.forced(left(), &mut record)?);
+            let test = &first.matching[0];
+            let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
+            let share = if fails_elsewhere { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
+            let before = outcomes(&record.attempts, test);
+            let (cost, waits) = self.traced(test, left() * share, &mut record);
+            costs.extend(cost);
+            let ever = outcomes(&record.attempts, test);
+            let traced = (ever.0 - before.0, ever.1 - before.1);
+            record.notes.extend(effect_of_tracing(first.alone(), traced));
+            let is_proven = |record: &Gathered| {
+                record
+                    .findings
+                    .iter()
+                    .any(|finding| finding.confidence() == Some(Confidence::Proven) && !is_factor(finding))
+            };
+            // A value that differs after a wait often only shows that the wait was too short.
+            let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
+            if can_go_on() && waits_first {
+                costs.extend(self.forced_waits(test, waits, left() * SHARE_OF_WAITS, &mut record)?);
+            }
+            if can_go_on() && !is_proven(&record) {
+                costs.extend(self.forced(left(), &mut record)?);
+            }
         }
         let is_explained = |record: &Gathered| record.findings.iter().any(is_sure);
         if can_go_on() && !steps.is_empty() && !is_explained(&record) {
@@ -94,7 +123,8 @@ impl DiagnosisRequest<'_> {
         record.findings.sort_by_key(diagnosis_rank);
         check_commands(&mut record, &self.context.here);
         let conclusion = conclusion.take().unwrap_or_else(|| conclude(&record, first.matching.first()));
-        Ok(DiagnosisResult { record, conclusion, costs, alone: first.alone() })
+        let ever = first.matching.first().map_or((0, 0), |test| outcomes(&record.attempts, test));
+        Ok(DiagnosisResult { record, conclusion, costs, alone: first.alone(), ever })
     }
 
     /// Everything that needs no traces. `steps`: None for those that the first outcomes suggest.
@@ -222,8 +252,62 @@ impl DiagnosisRequest<'_> {
         Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
     }
 
-    /// Locates the line. What prevents that is a note: other techniques have an answer, or none has.
-    fn traced(&self, test: String, seconds: f64, record: &mut Gathered) -> Option<StepCost> {
+    /// Proves the line that waits too long or too short, by forcing how long it waits.
+    fn forced_waits(
+        &self,
+        test: &TestId,
+        waits: Vec<SourceLine>,
+        seconds: f64,
+        record: &mut Gathered,
+    ) -> Result<Option<StepCost>, CommandError> {
+        let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let (Some(kind), None) = (kind, &launch.driver) else { return Ok(None) };
+        let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
+        let mut intervention = WaitIntervention::new(WaitInterventionConfig {
+            test: test.clone(),
+            waits,
+            kind,
+            failures: failures_alone(&record.attempts, test),
+            disturbed: self.disturbed(record),
+            fresh_by: self.settings.fresh_by.value,
+            seconds,
+        });
+        let progress = self.context.progress(self.quiet);
+        let run =
+            TechniqueRun { budget: Some(seconds), ..TechniqueRun::new(self.context, self.settings, launch, progress) };
+        let mut done = run.run(&mut intervention)?;
+        done.finish(&Exit::Success.because(""));
+        let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
+        if let (Some(at), false) = (at, done.record.findings.is_empty()) {
+            record.findings.remove(at);
+        }
+        record.absorb(done.record);
+        Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
+    }
+
+    /// Worlds that disturb the timing of a process: those that made the test fail, then those in which
+    /// others use the machine, then the rest.
+    fn disturbed(&self, record: &Gathered) -> Vec<Vec<Factor>> {
+        let disturbs = |factor: &Factor| {
+            let kind = factor.kind();
+            kind.timing && !kind.at_lines && matches!(kind.effect, FactorEffect::Process(_))
+        };
+        let mut planned = experiment_plan::plan(&self.plan_context(), &[], &self.settings.runner()).singles;
+        planned.sort_by_key(|factors| !factors.iter().all(|factor| factor.kind().exclusive));
+        let mut all: Vec<Vec<Factor>> = Vec::new();
+        for factors in worlds_that_fail(record).chain(planned).filter(|factors| factors.iter().all(disturbs)) {
+            if !all.contains(&factors) {
+                all.push(factors);
+            }
+        }
+        all
+    }
+
+    /// Locates the line, and lists the lines that wait. What prevents that is a note: other techniques
+    /// have an answer, or none has.
+    fn traced(&self, test: &TestId, seconds: f64, record: &mut Gathered) -> (Option<StepCost>, Vec<SourceLine>) {
+        let test = test.as_str().to_owned();
         let wanted = LocateRequest { test, runs: TRACED, most: MOST_TRACED, seconds, lines_only: false };
         let progress = self.context.progress(self.quiet);
         match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
@@ -234,13 +318,64 @@ impl DiagnosisRequest<'_> {
                 located.record.notes.extend(notes);
                 let (executions, seconds) = (located.record.attempts.len() as u32, located.record.totals.seconds);
                 record.absorb(located.record);
-                Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds })
+                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits)
             }
             Err(error) => {
                 record.notes.push(format!("lines could not be recorded: {}", error.message));
-                None
+                (None, Vec::new())
             }
         }
+    }
+}
+
+/// Failures and runs of a test.
+fn outcomes(attempts: &[Attempt], test: &TestId) -> (u32, u32) {
+    let of_test = || attempts.iter().filter(|attempt| attempt.test == *test);
+    (of_test().filter(|attempt| attempt.outcome.is_failure()).count() as u32, of_test().count() as u32)
+}
+
+/// What to say where recording lines changes how often the test fails.
+fn effect_of_tracing(alone: (u32, u32), traced: (u32, u32)) -> Option<String> {
+    let ((failed, runs), (traced_failed, traced_runs)) = (alone, traced);
+    (unflake_techniques::rate_difference(alone, traced) < 0.01).then(|| {
+        format!(
+            "the test failed {traced_failed} of {traced_runs} times while its lines were recorded, and {failed} of {runs} \
+             times without: recording slows it down, and its timing matters"
+        )
+    })
+}
+
+/// The settings of factors that make the test fail.
+fn worlds_that_fail(record: &Gathered) -> impl Iterator<Item = Vec<Factor>> {
+    record.findings.iter().filter_map(|finding| match &finding.detail {
+        Detail::Factor(influence) if influence.fails => Some(influence.setting.clone()),
+        _ => None,
+    })
+}
+
+/// How the test failed without other tests and without a chosen world.
+fn failures_alone(attempts: &[Attempt], test: &TestId) -> Vec<Failure> {
+    let is_alone = |attempt: &&Attempt| {
+        attempt.test == *test
+            && attempt.position == 0
+            && attempt.outcome.is_failure()
+            && matches!(attempt.purpose, Purpose::Fresh | Purpose::Look)
+    };
+    attempts.iter().filter(is_alone).filter_map(|attempt| attempt.failure.clone()).collect()
+}
+
+/// Whether a finding is about factors: they say what makes the test fail, not where.
+fn is_factor(finding: &Finding) -> bool {
+    matches!(finding.detail, Detail::Factor(_))
+}
+
+/// Whether seeds were proven to decide.
+fn is_proven_seed(finding: &Finding) -> bool {
+    match &finding.detail {
+        Detail::Factor(influence) => {
+            influence.confidence == Confidence::Proven && influence.setting.iter().all(|factor| is_seed(&factor.kind()))
+        }
+        _ => false,
     }
 }
 

@@ -1,0 +1,273 @@
+//! Forces how long a test waits at each line that waits, until one decides the outcome: without the
+//! wait it fails every time and with a longer one it passes every time, or the other way round.
+//!
+//! A few passes of a test that rarely fails say little. So its waits are forced where it fails
+//! often: as it is, or else in the first of some worlds that disturb its timing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use unflake_model::{
+    Cause, Detail, Divergence, DivergenceKind, Event, Factor, FactorKind, Failure, Finding, ForcedValue, Isolation,
+    Location, Outcome, Purpose, Replay, Session, Shows, SourceLine, TestId, World,
+};
+
+use crate::finding::finding;
+use crate::intervention::forced_value::{MOST_TIMES, runs_against_chance};
+use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest};
+use crate::stats::failure_rate::FailureCount;
+use crate::{Recordings, Technique};
+
+/// Runs that measure how often the test fails, and after how many without a failure they end.
+const MEASURED: u32 = 20;
+const FEW: u32 = 8;
+/// Below this failure rate too many passes would be needed.
+const OFTEN: f64 = 0.12;
+/// Runs in a world until one fails in the examined way or passes.
+const TRIES: u32 = 3;
+/// Settings of a wait.
+const NONE: &str = "0";
+const LONGER: &str = "+1";
+
+#[derive(Clone, Debug)]
+pub struct WaitInterventionConfig {
+    pub test: TestId,
+    /// The lines that wait, the likeliest first.
+    pub waits: Vec<SourceLine>,
+    /// The factor that forces a value at a line.
+    pub kind: FactorKind,
+    /// The failures that were seen: others are effects of the intervention.
+    pub failures: Vec<Failure>,
+    /// Worlds that disturb the timing, the likeliest to make it fail first.
+    pub disturbed: Vec<Vec<Factor>>,
+    pub fresh_by: Isolation,
+    pub seconds: f64,
+}
+
+pub struct WaitIntervention {
+    config: WaitInterventionConfig,
+    task: Option<SearchTask>,
+    result: Rc<RefCell<Option<DecidingWait>>>,
+}
+
+struct DecidingWait {
+    condition: Condition,
+    proof: ForcedValue,
+}
+
+/// Where the test often fails in one way, and how often.
+struct Condition {
+    factors: Vec<Factor>,
+    failure: Failure,
+    count: FailureCount,
+}
+
+impl WaitIntervention {
+    pub fn new(config: WaitInterventionConfig) -> Self {
+        Self { config, task: None, result: Rc::default() }
+    }
+}
+
+impl Technique for WaitIntervention {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { seconds, .. } = event {
+            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds - seconds);
+            let trial = WaitTrial { scheduler: scheduler.sequential(), config: self.config.clone() };
+            let result = self.result.clone();
+            self.task = Some(SearchTask::new(scheduler, async move {
+                *result.borrow_mut() = trial.run().await;
+            }));
+        }
+        if let Some(task) = &mut self.task {
+            task.observe(event);
+        }
+    }
+
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+    }
+
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        self.result.borrow().iter().filter_map(|found| found.finding(&self.config)).collect()
+    }
+}
+
+impl DecidingWait {
+    fn finding(&self, config: &WaitInterventionConfig) -> Option<Finding> {
+        let Self { condition: Condition { factors, count, failure }, proof } = self;
+        let options = World::of(factors.clone()).options().join(" ");
+        let under = if options.is_empty() { String::new() } else { format!(" with {options}") };
+        let is_too_short = proof.failing == NONE;
+        let (too, fails, passes) = match is_too_short {
+            true => ("short", "without it", "a second longer"),
+            false => ("long", "a second longer", "without it"),
+        };
+        let sentence = format!(
+            "the wait is sometimes too {too}: {fails} the test fails, {passes} it passes; as it is, it fails {} of {} \
+             runs{under}",
+            count.failed, count.runs
+        );
+        let (line, test) = (proof.line.clone(), &config.test);
+        let start = Location {
+            line: line.clone(),
+            how: DivergenceKind::Order,
+            failing: count.failed,
+            passing: 0,
+            chance: 1.0,
+            sentence: sentence.clone(),
+            value: None,
+            rejected: false,
+        };
+        let raised = failure.file.clone().zip(failure.line);
+        let divergence = Divergence {
+            kind: Cause::AsyncWait,
+            because: format!("how long {}:{} waits decides", line.file, line.line),
+            locations: vec![start],
+            shows: raised.map(|(file, line)| SourceLine { file, line, function: String::new() }),
+            runs: count.runs,
+            failed: count.failed,
+            timed_out: 0,
+            points: Vec::new(),
+            unknown: Vec::new(),
+            proof: Some(proof.clone()),
+        };
+        let [fails, passes] = config.worlds(factors, proof)?;
+        let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
+        let replays = vec![replay(fails, Shows::AlwaysFails), replay(passes, Shows::Passes)];
+        let sentence = format!("starts at {}:{}: {sentence}", line.file, line.line);
+        Some(finding(test, Detail::Divergence(divergence), sentence, replays))
+    }
+}
+
+impl WaitInterventionConfig {
+    /// With the failing and with the passing wait.
+    fn worlds(&self, factors: &[Factor], proof: &ForcedValue) -> Option<[World; 2]> {
+        let world = |fails| {
+            let forced = self.kind.set(&proof.setting(fails)).ok()?;
+            Some(World::of(factors.iter().cloned().chain([forced]).collect()))
+        };
+        Some([world(true)?, world(false)?])
+    }
+}
+
+struct WaitTrial {
+    scheduler: Scheduler,
+    config: WaitInterventionConfig,
+}
+
+impl WaitTrial {
+    async fn run(self) -> Option<DecidingWait> {
+        for condition in self.conditions().await {
+            let rate = condition.count.share();
+            // Where it nearly always fails as it is, the passes tell.
+            let times = [runs_against_chance(rate).min(MOST_TIMES), runs_against_chance(1.0 - rate)];
+            for line in nearest_first(&self.config.waits, &condition.failure) {
+                for (failing, passing) in [(NONE, LONGER), (LONGER, NONE)] {
+                    let (failed, passed) = (times[0], times[1]);
+                    let (failing, passing) = (failing.to_owned(), passing.to_owned());
+                    let name = ForcedValue::WAIT.to_owned();
+                    let proof = ForcedValue { line: line.clone(), name, failing, failed, passing, passed };
+                    if self.decides(&condition, &proof, times).await == Some(true) {
+                        return Some(DecidingWait { condition, proof });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The ways in which the test often fails as it is, or else in the first world that disturbs it.
+    async fn conditions(&self) -> Vec<Condition> {
+        let as_it_is = Vec::new();
+        for factors in std::iter::once(&as_it_is).chain(&self.config.disturbed) {
+            let world = (!factors.is_empty()).then(|| World::of(factors.clone()));
+            let mut ways: Vec<(Failure, u32)> = Vec::new();
+            let mut runs = 0;
+            while runs < MEASURED && !(runs == FEW && ways.is_empty()) && !self.scheduler.out_of_time() {
+                runs += 1;
+                let Some(Some(failure)) = self.outcome(world.as_ref()).await else { continue };
+                match ways.iter_mut().find(|(other, _)| is_same(other, &failure)) {
+                    Some((_, times)) => *times += 1,
+                    None => ways.push((failure, 1)),
+                }
+            }
+            let seen = &self.config.failures;
+            ways.retain(|(failure, _)| seen.is_empty() || seen.iter().any(|other| is_same(failure, other)));
+            ways.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            let conditions = ways.into_iter().map(|(failure, times)| Condition {
+                factors: factors.clone(),
+                failure,
+                count: FailureCount::new(times, runs),
+            });
+            let often: Vec<Condition> = conditions.filter(|condition| condition.count.share() >= OFTEN).collect();
+            if !often.is_empty() {
+                return often;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Whether the outcome follows the wait every time. None: that could not be tried.
+    async fn decides(&self, condition: &Condition, proof: &ForcedValue, times: [u32; 2]) -> Option<bool> {
+        let worlds = self.config.worlds(&condition.factors, proof)?;
+        for round in 0..times[0].max(times[1]) {
+            for (at, fails) in [(0, true), (1, false)] {
+                if round < times[at] && self.fails(&worlds[at], &condition.failure).await? != fails {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// Whether the test fails in this way. A run that fails in another says nothing. None: it did not
+    /// run, or always failed in another way.
+    async fn fails(&self, world: &World, way: &Failure) -> Option<bool> {
+        for _ in 0..TRIES {
+            if self.scheduler.out_of_time() {
+                return None;
+            }
+            match self.outcome(Some(world)).await? {
+                None => return Some(false),
+                Some(failure) if is_same(&failure, way) => return Some(true),
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// How the test fails in this world; inside None: it passes. Outside None: it did not run.
+    async fn outcome(&self, world: Option<&World>) -> Option<Option<Failure>> {
+        let request = SessionRequest {
+            under: world.cloned(),
+            ..SessionRequest::new(Purpose::Factor, vec![self.config.test.clone()])
+        };
+        let result = self.scheduler.run_one(request).await;
+        let last = result.last()?;
+        match last.outcome {
+            outcome if outcome.is_pass() => Some(None),
+            Outcome::Skipped => None,
+            _ => last.failure.clone().map(Some),
+        }
+    }
+}
+
+/// Whether two failures are raised at the same line with the same type.
+fn is_same(one: &Failure, other: &Failure) -> bool {
+    one.kind == other.kind && one.file == other.file && one.line == other.line
+}
+
+/// Waits shortly before the failing line come first.
+fn nearest_first(waits: &[SourceLine], failure: &Failure) -> Vec<SourceLine> {
+    let distance = |wait: &SourceLine| {
+        let (file, line) = (failure.file.as_deref()?, failure.line?);
+        let is_there = file == wait.file || file.ends_with(&format!("/{}", wait.file));
+        line.checked_sub(wait.line).filter(|_| is_there)
+    };
+    let mut waits = waits.to_vec();
+    waits.sort_by_key(|wait| distance(wait).unwrap_or(u32::MAX));
+    waits
+}
+
+#[cfg(test)]
+mod tests;
