@@ -246,8 +246,8 @@ fn a_cache_that_another_test_filled_hides_no_dependency() {
     let sandbox = Sandbox::new()
         .file("data.txt", "1")
         .file("cached.py", cached)
-        .file("tests/test_a.py", &format!("{}\ndef test_other():\n    pass\n\n{each}", test("a")))
-        .file("tests/test_b.py", &test("b"))
+        .file("tests/test_a.py", format!("{}\ndef test_other():\n    pass\n\n{each}", test("a")))
+        .file("tests/test_b.py", test("b"))
         .file(".gitignore", "__pycache__/\n");
     sandbox.commit("base");
     for granularity in ["file", "function"] {

@@ -170,7 +170,7 @@ impl ScheduledRuns {
             failing = failing + self.count(&[setting.to_owned()]).await?;
         }
         let without = FailureCount::default();
-        (failing.failed > 0).then(|| (DecidingSchedule { schedule, failing, without, runs: failing.runs }, delays))
+        (failing.failed > 0).then_some((DecidingSchedule { schedule, failing, without, runs: failing.runs }, delays))
     }
 
     /// The same with runs without a schedule beside it.
