@@ -69,6 +69,10 @@ impl Granularity {
 }
 
 impl Dependencies {
+    /// What agents report as unknown where an earlier attempt in the process may have hidden a
+    /// dependency of this one, which that attempt then has.
+    pub const HIDDEN_BY_EARLIER: &str = "earlier tests in its process may have hidden a dependency";
+
     /// Project files that it ran or read.
     pub fn files(&self) -> usize {
         let read = self.read.iter().filter(|path| !self.executed.contains_key(*path)).count();

@@ -107,5 +107,7 @@ fn uses_other_files(on: &Dependencies, root: &Path, tree: &Path) -> Option<Strin
         let hint = unflake_runners::base_worktree_hint();
         return Some(format!("even there it uses {name} of your working tree ({hint})"));
     }
-    on.unknown.first().map(|why| format!("which files it used there is unknown: {why}"))
+    // Every attempt there is examined, also the earlier ones.
+    let unknown = on.unknown.iter().find(|why| *why != Dependencies::HIDDEN_BY_EARLIER);
+    unknown.map(|why| format!("which files it used there is unknown: {why}"))
 }

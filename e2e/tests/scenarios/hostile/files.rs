@@ -81,7 +81,9 @@ fn a_history_beside_a_link_is_refused() {
     sandbox.run("", "pytest").expect_exit(0);
     let target = sandbox.root().join("precious");
     fs::write(&target, "text").unwrap();
-    symlink(&target, sandbox.project().join(".unflake/history.db-wal")).unwrap();
+    let log = sandbox.project().join(".unflake/history.db-wal");
+    fs::remove_file(&log).unwrap();
+    symlink(&target, log).unwrap();
     check_refused(&sandbox, &target, "[PLACE]/project/.unflake/history.db-wal is a symbolic link");
 }
 
