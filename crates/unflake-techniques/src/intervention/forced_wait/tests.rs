@@ -1,3 +1,5 @@
+//! Tests of `forced_wait`.
+
 use super::*;
 use crate::simulation::{attempt, ended, failure, listed};
 use unflake_model::{Confidence, FactorDeclaration, declare_factors};
