@@ -45,7 +45,7 @@ struct SessionGroup {
     /// It needs a world of its own, and runs in the process that lists the tests: what a process
     /// draws at random follows from its seed, and a fork would draw other values.
     is_exclusive: bool,
-    /// Nothing runs beside it.
+    /// No other session runs at the same time.
     is_alone: bool,
 }
 
@@ -56,7 +56,7 @@ struct WorldEngine {
     interrupter: Option<Interrupter>,
     thread: JoinHandle<()>,
     is_busy: bool,
-    /// While it is busy, nothing runs beside it.
+    /// While it is busy, no other session runs.
     is_alone: bool,
     /// It ends when it is idle: it was created for one session, or it affects other worlds.
     is_transient: bool,

@@ -36,7 +36,7 @@ def plugin_of(setting):
 
 
 def _speed(under):
-    """How many times as fast clocks run: the shim is told in millionths."""
+    """How many times as fast clocks run: the shim takes millionths."""
     speeds = [entry[6:] for entry in under.partition(";page=")[0].split(";") if entry.startswith("speed=")]
     return int(speeds[0]) / 1e6 if speeds else 1.0
 

@@ -22,7 +22,7 @@ pub(crate) trait Program: Send + Sync {
         true
     }
 
-    /// Whether one process uses all jobs of an order, so that no other may run beside it.
+    /// Whether one process uses all jobs of an order, so that no other may run at the same time.
     fn uses_all_jobs(&self) -> bool {
         !self.is_ordered()
     }

@@ -173,7 +173,7 @@ impl ScheduledRuns {
         (failing.failed > 0).then_some((DecidingSchedule { schedule, failing, without, runs: failing.runs }, delays))
     }
 
-    /// The same with runs without a schedule beside it.
+    /// The same, with control runs without a schedule.
     async fn with_control(&self, found: DecidingSchedule) -> Option<DecidingSchedule> {
         let mut without = FailureCount::default();
         for _ in 0..TIMES {
