@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often a world with a seed repeats what it did: the printed command of a failing test, and draws in each language.
 
-    seeds.py [--unflake PATH] [--runs 50] [--only TEXT]
+    seeds.py [--unflake PATH] [--runs 50] [--only TEXT] [--failing]
 
 For each sample it looks for a seed with which `unflake under --seed N -- COMMAND` fails and one with which it passes, and
 runs both commands again. Samples whose tools are not installed are left out.
@@ -121,12 +121,13 @@ def main():
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--seeds", type=int, default=16)
     parser.add_argument("--only", default="")
+    parser.add_argument("--failing", action="store_true", help="replay the failing seed only")
     arguments = parser.parse_args()
     unflake = os.path.abspath(arguments.unflake)
     with tempfile.TemporaryDirectory() as place:
         def fails(seed, command):
-            words = [unflake, "under", "--quiet", "--seed", str(seed), "--"] + command
-            return subprocess.run(words, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0
+            call = [unflake, "under", "--quiet", "--seed", str(seed), "--"] + command
+            return subprocess.run(call, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0
 
         for name, command in samples(place):
             if arguments.only not in name:
@@ -134,14 +135,17 @@ def main():
             seen = {}
             for seed in range(1, arguments.seeds + 1):
                 seen.setdefault(fails(seed, command), seed)
-                if len(seen) == 2:
+                if len(seen) == 2 or arguments.failing and True in seen:
                     break
-            if len(seen) < 2:
+            if arguments.failing:
+                seen.pop(False, None)
+            if len(seen) < 2 - arguments.failing:
                 print("%-32s every seed %s" % (name, "fails" if True in seen else "passes"), flush=True)
                 continue
             again = {outcome: sum(fails(seed, command) == outcome for _ in range(arguments.runs)) for outcome, seed in seen.items()}
-            print("%-32s seed %d fails %d of %d, seed %d passes %d of %d"
-                  % (name, seen[True], again[True], arguments.runs, seen[False], again[False], arguments.runs), flush=True)
+            words = {True: "fails", False: "passes"}
+            parts = ["seed %d %s %d of %d" % (seed, words[outcome], again[outcome], arguments.runs) for outcome, seed in seen.items()]
+            print("%-32s %s" % (name, ", ".join(parts)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Makes docs/demo.svg: `unflake demo` in a real terminal (tmux), photographed with its colours.
 
     cargo build --release && python3 docs/record.py
+
+Another binary can be given as an argument.
 """
 
 import html
@@ -70,7 +72,7 @@ def svg(screen):
 
 
 def main():
-    unflake = TOP / "target/release/unflake"
+    unflake = Path(sys.argv[1]) if len(sys.argv) > 1 else TOP / "target/release/unflake"
     if not unflake.exists():
         sys.exit("build it first: cargo build --release")
     (TOP / "docs/demo.svg").write_text("\n".join(svg(photograph(f"{unflake} demo"))) + "\n")

@@ -33,6 +33,8 @@ Further fields of `serve`:
 - "fresh": {"a": "passed"}: other outcomes of a test in every process but the first.
 - "unforkable": "why"; "seconds": 0.1, how long a test sleeps; "deselected": 2; "stdout": "text" of
   failures; "bye": false, to exit without it.
+- "meet": [3, 0.5]: in environments without other seeds but the first, a test waits until three tests
+  run at the same time, but at most half a second. It passes if they do.
 """
 
 import json
@@ -102,6 +104,21 @@ def hang(ignores_signals=False):
         time.sleep(1000)
 
 
+def meet(agent, tests, seconds):
+    """Whether so many tests run at the same time. The first that sees it lets all go on."""
+    directory = agent.side
+    # Not the process id: private processes may have the same.
+    here, met = (os.path.join(directory, name) for name in ("here-%d" % agent.environment, "met"))
+    deadline = time.monotonic() + seconds
+    open(here, "w").close()
+    while not os.path.exists(met) and time.monotonic() < deadline:
+        if sum(name.startswith("here-") for name in os.listdir(directory)) >= tests:
+            open(met, "w").close()
+        time.sleep(0.01)
+    os.remove(here)
+    return os.path.exists(met)
+
+
 def kill_self(number):
     signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
     os.kill(os.getpid(), number)
@@ -135,7 +152,7 @@ class AgentServer:
                 os._exit(0)
             getattr(self, kind)(**fields)
 
-    def run(self, tests, again):
+    def run(self, tests, again, **_):
         for n in tests:
             run = 0
             outcome = self.attempt(n, run)
@@ -159,6 +176,9 @@ class AgentServer:
         self.agent.send("start", n=n, run=run)
         seconds = self.script.get("seconds", 0)
         time.sleep(seconds)
+        is_fork = self.agent.environment != 0 and "PYTHONHASHSEED" not in os.environ
+        if is_fork and "meet" in self.script and meet(self.agent, *self.script["meet"]):
+            outcome = "passed"
         if outcome == "crash":
             kill_self(signal.SIGSEGV)
         if outcome == "hang":

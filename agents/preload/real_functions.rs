@@ -19,7 +19,8 @@ names! {
     // These may be called in a signal handler, where symbols cannot be looked up.
     clock_gettime gettimeofday time times nanosleep clock_nanosleep sleep usleep setitimer getitimer alarm timer_settime
     timer_gettime poll ppoll select pselect epoll_wait getrandom getentropy open open64 openat openat64 sysconf connect send
-    sendto sendmsg recv recvfrom recvmsg read write readv writev execve execv posix_spawn syscall;
+    sendto sendmsg recv recvfrom recvmsg read write readv writev execve execv posix_spawn syscall
+    setrlimit setrlimit64 prlimit prlimit64;
 
     timespec_get timerfd_create timerfd_settime timerfd_gettime timer_create __poll_chk __ppoll_chk epoll_pwait epoll_pwait2
     sigtimedwait sem_wait sem_timedwait sem_clockwait pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock

@@ -10,6 +10,7 @@ pub mod numbers {
     pub const CLOSE: i64 = 3;
     pub const LSEEK: i64 = 8;
     pub const MMAP: i64 = 9;
+    pub const MUNMAP: i64 = 11;
     pub const NANOSLEEP: i64 = 35;
     pub const GETPID: i64 = 39;
     pub const GETSOCKOPT: i64 = 55;
@@ -20,6 +21,7 @@ pub mod numbers {
     pub const CLOCK_NANOSLEEP: i64 = 230;
     pub const OPENAT: i64 = 257;
     pub const READLINKAT: i64 = 267;
+    pub const PRLIMIT: i64 = 302;
     pub const GETRANDOM: i64 = 318;
     pub const MEMFD_CREATE: i64 = 319;
     pub const STATX: i64 = 332;
@@ -40,7 +42,9 @@ pub mod numbers {
     pub const GETPID: i64 = 172;
     pub const GETUID: i64 = 174;
     pub const GETSOCKOPT: i64 = 209;
+    pub const MUNMAP: i64 = 215;
     pub const MMAP: i64 = 222;
+    pub const PRLIMIT: i64 = 261;
     pub const GETRANDOM: i64 = 278;
     pub const MEMFD_CREATE: i64 = 279;
     pub const STATX: i64 = 291;
@@ -134,6 +138,7 @@ pub unsafe fn c_bytes<'a>(start: *const c_char) -> &'a [u8] {
     core::ffi::CStr::from_ptr(start).to_bytes()
 }
 
+pub const PAGE: usize = 4096;
 const AT_FDCWD: usize = -100isize as usize;
 const CLOEXEC: usize = 0o2000000;
 
@@ -193,17 +198,43 @@ impl Drop for OpenFile {
     }
 }
 
-/// Moves the end of the data segment, where the heap begins.
-pub fn move_heap(bytes: usize) {
-    // SAFETY: the memory is not used.
-    unsafe { sbrk(bytes as isize) };
+/// Moves the end of the data segment, where the heap begins. The addresses in between are not used.
+pub fn move_heap(bytes: usize) -> bool {
+    // SAFETY: no pointer refers to the memory that is unmapped.
+    unsafe {
+        let start = sbrk(bytes as isize) as usize;
+        if start == usize::MAX {
+            return false;
+        }
+        // The heap goes on in the page in which the segment ends now.
+        let (first, end) = (start.next_multiple_of(PAGE), (start + bytes) / PAGE * PAGE);
+        if first < end {
+            call(MUNMAP, [first, end - first, 0, 0, 0, 0]);
+        }
+        true
+    }
 }
 
-/// Keeps a range of addresses free. Mappings are made below earlier ones.
-pub fn reserve_addresses(size: usize) {
+/// Keeps a range of addresses free, and returns its start. Mappings are made below earlier ones.
+pub fn reserve_addresses(size: usize) -> Option<usize> {
     const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
     // SAFETY: creates a new mapping, which no code can access.
-    unsafe { call(MMAP, [0, size, 0, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
+    let start = unsafe { call(MMAP, [0, size, 0, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
+    (start > 0).then_some(start as usize)
+}
+
+/// # Safety
+/// The range was reserved, and nothing is in it.
+pub unsafe fn release_addresses(start: usize, size: usize) {
+    call(MUNMAP, [start, size, 0, 0, 0, 0]);
+}
+
+/// Whether a resource of this process has a limit.
+pub fn is_limited(resource: c_int) -> bool {
+    let mut limits = [u64::MAX; 2];
+    // SAFETY: writes two numbers.
+    unsafe { call(PRLIMIT, [0, resource as usize, 0, limits.as_mut_ptr() as usize, 0, 0]) };
+    limits[0] != u64::MAX
 }
 
 /// Where a link leads; empty if it cannot be read. `path` is NUL-terminated.

@@ -56,6 +56,8 @@ pub fn unflake() -> &'static Path {
         // test and the whole workspace select what `./test` has built already.
         cargo.args(["build", "--quiet", "--workspace", "--bin", "unflake", "--test", "tidy", "--target-dir"]);
         cargo.arg(target).current_dir(repository());
+        // It may be set for this test binary, to report times; it would compile every crate again.
+        cargo.env_remove("RUSTC_BOOTSTRAP");
         if profile.ends_with("release") {
             cargo.arg("--release");
         }

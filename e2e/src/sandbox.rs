@@ -93,8 +93,7 @@ impl Sandbox {
         self.root.path().join("report.json")
     }
 
-    /// Runs `unflake run OPTIONS -- COMMAND`, both split at spaces. Failures repeat in one new
-    /// process only, unless the options say otherwise: each is a start of the runner.
+    /// Runs `unflake run OPTIONS -- COMMAND`, both split at spaces.
     pub fn run(&self, options: &str, command: &str) -> RunOutput {
         self.run_invocation(options, command).finish()
     }
@@ -102,17 +101,21 @@ impl Sandbox {
     /// The same, not started yet.
     pub fn run_invocation(&self, options: &str, command: &str) -> Invocation<'_> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let mut invocation = self.unflake(["run"]).json();
-        if !options.contains("--new-processes") {
-            invocation = invocation.args(["--new-processes", "1"]);
-        }
-        let invocation = invocation.args(words(options));
+        let report = self.json_report().to_string_lossy().into_owned();
+        // The options may end with the command.
+        let arguments = ["run".to_owned(), "--json".to_owned(), report].into_iter().chain(words(options));
+        let invocation = self.unflake(arguments);
         if command.is_empty() { invocation } else { invocation.arg("--").args(words(command)) }
     }
 
-    /// An unflake command in the project directory.
+    /// An unflake command in the project directory. Failures of `run` repeat in one new process only,
+    /// unless these arguments say otherwise: each is a start of the runner.
     pub fn unflake<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Invocation<'_> {
         let _ = fs::remove_file(self.json_report());
+        let mut arguments: Vec<_> = arguments.into_iter().map(|one| one.as_ref().to_owned()).collect();
+        if arguments.first().is_some_and(|first| first == "run") && !arguments.contains(&"--new-processes".into()) {
+            arguments.splice(1..1, ["--new-processes".into(), "1".into()]);
+        }
         let mut command = self.command(unflake());
         command.args(arguments);
         Invocation { sandbox: self, command }
@@ -183,7 +186,7 @@ impl Sandbox {
         let text = text.replace(self.root.path().to_str().expect("temporary paths are Unicode"), "[PLACE]");
         let text = text.replace(python().to_str().expect("the path of the Python is Unicode"), "[PYTHON]");
         let rules = [
-            (r"\d+(\.\d+)?\ss\b(\s\(\d+(\.\d+)?\ss\sretries\))?", "[TIME]"),
+            (r"(\d+\smin\s)?\d+(\.\d+)?\ss\b(\s\((\d+\smin\s)?\d+(\.\d+)?\ss\sretries\))?", "[TIME]"),
             (r"(pytest|CPython|git version|unflake) \d+(\.\d+)+", "$1 [VERSION]"),
             (r"state/unflake/[0-9a-f]{16}", "state/unflake/[HASH]"),
         ];

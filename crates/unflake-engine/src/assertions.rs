@@ -35,7 +35,7 @@ impl Engine {
     /// Every assertion of the project, once its tests have been listed. The error is for the user.
     pub fn sites(&mut self, sink: EventSink<'_>) -> Result<Vec<AssertionSite>, String> {
         let unsupported = "this runner does not list assertions";
-        let id = self.suite.live().or(self.fork_server.id()).ok_or(unsupported)?;
+        let id = self.suite.live().or(self.suite.forked()).or(self.fork_server.id()).ok_or(unsupported)?;
         let environment = self.environments.get_mut(id).ok_or(unsupported)?;
         environment.order(&Order::Sites).map_err(|error| format!("the runner takes no orders: {error}"))?;
         let since = Instant::now();

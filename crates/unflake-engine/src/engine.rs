@@ -10,6 +10,7 @@ use unflake_protocol::Order;
 use unflake_worlds::SpawnSpec;
 
 use crate::assertions::AllowedFailures;
+use crate::environment::listing::Listing;
 use crate::environment::set::Environments;
 use crate::environment::{Environment, EnvironmentPhase, Role};
 use crate::fork_server::ForkServer;
@@ -127,6 +128,11 @@ impl Engine {
         self.suite.listing().unforkable.as_deref()
     }
 
+    /// Whether the plain runner does not keep the order in which a command names tests.
+    pub fn reorders(&self) -> bool {
+        self.suite.listing().reorders
+    }
+
     /// Whether tests run in processes of their own.
     pub fn is_isolated(&self) -> bool {
         self.suite.listing().isolated
@@ -181,9 +187,30 @@ impl Engine {
             self.fork_server.adopt(self.suite.live());
             self.suite.set_live(None);
         }
+        if self.launch().suite && self.launch().spread {
+            self.spread_first_pass(&listing);
+        }
         self.events.push(self.suite.listed(listing, self.stop.elapsed().as_secs_f64()));
         self.emit(sink);
         true
+    }
+
+    /// The user asked for several processes. Where the runner has some itself, or its tests have
+    /// processes of their own, it keeps to that number already.
+    fn spread_first_pass(&mut self, listing: &Listing) {
+        let live = self.suite.live().and_then(|id| self.environments.get(id));
+        if listing.isolated || live.is_none_or(|live| live.workers.are_used()) {
+            return;
+        }
+        if let Some(why) = listing.one_process.as_ref().or(listing.unforkable.as_ref()) {
+            let jobs = self.launch().jobs;
+            self.events.push(Event::Note(format!("the first pass ran in one process, not in {jobs}: {why}")));
+            return;
+        }
+        let processes = self.launch().jobs;
+        debug!(processes, "the first pass runs in forks of the user's process");
+        self.suite.run_in_forks();
+        self.events.push(Event::FirstPassSpread { processes });
     }
 
     /// Runs these sessions, fresh ones in parallel, and returns when all have ended.

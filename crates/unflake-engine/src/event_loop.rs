@@ -192,7 +192,7 @@ impl Engine {
                     environment.listed.extend(tests);
                 }
             }
-            AgentMessage::Ready { tests: announced, deselected, unforkable, isolated } => {
+            AgentMessage::Ready { tests: announced, deselected, unforkable, one_process, isolated, reorders } => {
                 if let Some(environment) = self.environments.get_mut(id) {
                     let tests = std::mem::take(&mut environment.listed);
                     if tests.len() != announced as usize {
@@ -204,7 +204,8 @@ impl Engine {
                         }));
                     }
                     debug!(environment = id, tests = tests.len(), isolated, unforkable, "tests listed");
-                    let listing = environment.listing.with_tests(tests, deselected, unforkable, isolated);
+                    let mut listing = environment.listing.with_tests(tests, deselected, unforkable, isolated, reorders);
+                    listing.one_process = one_process;
                     environment.listing = Rc::new(listing);
                     environment.listing_time = environment.requested_at.elapsed();
                     environment.phase = EnvironmentPhase::Ready;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use tracing::debug;
-use unflake_model::{Event, TestId};
+use unflake_model::{Event, Purpose, TestId};
 
 use crate::engine::Engine;
 use crate::environment::{EnvironmentPhase, Role};
@@ -70,7 +70,10 @@ impl Engine {
     pub(crate) fn fork_server_for(&mut self, at: usize) -> Option<u32> {
         // An isolated agent has no state of tests: the live environment is as good as a new one.
         let isolated = self.suite.listing().isolated;
-        let Some(id) = self.suite.live().filter(|_| isolated).or(self.fork_server.id) else {
+        // The first pass runs in the user's own process, or in forks of it.
+        let is_suite = self.sessions[at].work.session.purpose == Purpose::Suite;
+        let suite = self.suite.live().filter(|_| isolated).or(self.suite.forked().filter(|_| is_suite));
+        let Some(id) = suite.or(self.fork_server.id) else {
             self.start_fork_server();
             return None;
         };

@@ -26,6 +26,8 @@ pub struct Launch {
     pub supervisor: Vec<String>,
     /// Directory in which agents are unpacked and stay between runs.
     pub cache: Option<PathBuf>,
+    /// Whether the first pass runs in `jobs` processes, where the runner itself would use one.
+    pub spread: bool,
     /// Whether the user's runner runs the suite and writes its reports. Otherwise no test runs in
     /// the process that lists them; it becomes the fork server.
     pub suite: bool,

@@ -154,7 +154,8 @@ impl Engine {
         // The rest of a compared session may have to be ordered again, if the runner stops for a
         // limit of its own.
         let is_last = !is_live && !placed.work.has_more() && !placed.work.is_compared();
-        let run = RunOrder { again: batch.again, ..RunOrder::new(environment.listing.numbers(&batch.tests)) };
+        let reported = self.suite.forked().is_some() && session.purpose == Purpose::Suite;
+        let run = RunOrder { again: batch.again, reported, ..RunOrder::new(environment.listing.numbers(&batch.tests)) };
         let run = match environment.listing.isolated {
             true => {
                 let is_like_suite = matches!(session.purpose, Purpose::Suite | Purpose::Again);

@@ -14,6 +14,8 @@ pub(crate) struct Suite {
     listing: Rc<Listing>,
     /// The environment in which `Placement::Live` sessions run.
     live: Option<u32>,
+    /// The user's own process, where the first pass runs in forks of it.
+    forked: Option<u32>,
     pub(crate) output: RunnerOutput,
     /// How the process exited after it was ordered to.
     pub(crate) exit: Option<Death>,
@@ -46,8 +48,18 @@ impl Suite {
         self.live = id;
     }
 
+    /// The first pass runs in forks of the user's own process, which runs no test itself.
+    pub(crate) fn run_in_forks(&mut self) {
+        self.forked = self.live.take();
+    }
+
+    pub(crate) fn forked(&self) -> Option<u32> {
+        self.forked
+    }
+
     /// An environment has exited.
     pub(crate) fn forget(&mut self, id: u32) {
+        self.forked = self.forked.filter(|forked| *forked != id);
         self.live = self.live.filter(|live| *live != id);
     }
 

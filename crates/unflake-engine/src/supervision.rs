@@ -45,7 +45,7 @@ impl Engine {
             self.lose_environment(*fork);
         }
         let Some(lost) = self.lose_environment(id) else { return };
-        let is_live = self.suite.live() == Some(id);
+        let is_live = self.suite.live() == Some(id) || self.suite.forked() == Some(id);
         self.suite.forget(id);
         if lost.role == Role::Suite && lost.phase == EnvironmentPhase::Ending {
             return self.report_lost_supervisor(format!("{KILLED}: the exit code of the runner is unknown"));

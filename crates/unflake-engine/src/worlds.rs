@@ -290,6 +290,7 @@ impl Engine {
         let at_lines = world.factors.iter().any(|factor| factor.kind().at_lines);
         let traced_driver = self.launch().driver.is_some() && at_lines;
         let launch = Launch {
+            spread: false,
             suite: false,
             traced: self.launch().traced.or(traced_driver.then_some(Tracing::Lines)),
             jobs: copies.unwrap_or(1),

@@ -65,6 +65,8 @@ pub struct ForcedValue {
 impl ForcedValue {
     /// The name of how long a line waits: seconds, or with a sign by how many more.
     pub const WAIT: &str = "wait()";
+    /// The name of how fast clocks run: how many times as fast. It is forced everywhere, not at a line.
+    pub const SPEED: &str = "speed()";
 
     /// The setting of a factor that forces the failing or the passing value: `a.py:18:name=0.5`.
     pub fn setting(&self, fails: bool) -> String {

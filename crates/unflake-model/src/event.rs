@@ -30,6 +30,10 @@ pub enum Event {
         /// From the start of the run, the build included. Counts towards its time budget.
         seconds: f64,
     },
+    /// The first pass may run in so many processes, as the user asked. Emitted before `TestsListed`.
+    FirstPassSpread {
+        processes: usize,
+    },
     /// Something prevents tests from running at all.
     Problem(Problem),
     /// Information for the user. Not a reason to stop.

@@ -56,28 +56,37 @@ pub struct Replay {
     pub under: World,
     /// How many of them run at the same time in one process. 0: one after the other.
     pub at_once: u32,
+    /// How many copies of the session run at the same time, in processes of their own. 0: one.
+    pub copies: u32,
     pub shows: Shows,
 }
 
 impl Replay {
     pub fn fails(tests: Vec<TestId>) -> Self {
-        Self { tests, under: World::default(), at_once: 0, shows: Shows::Fails }
+        Self { tests, under: World::default(), at_once: 0, copies: 0, shows: Shows::Fails }
     }
 
     pub fn passes(tests: Vec<TestId>) -> Self {
-        Self { tests, under: World::default(), at_once: 0, shows: Shows::Passes }
+        Self { tests, under: World::default(), at_once: 0, copies: 0, shows: Shows::Passes }
     }
 
     pub fn sometimes_fails(tests: Vec<TestId>) -> Self {
-        Self { tests, under: World::default(), at_once: 0, shows: Shows::SometimesFails }
+        Self { tests, under: World::default(), at_once: 0, copies: 0, shows: Shows::SometimesFails }
     }
 
     /// What the outcomes so far let expect.
     pub fn counted(tests: Vec<TestId>, failed: u32, attempts: u32) -> Self {
+        Self { shows: Shows::counted(failed, attempts), ..Self::fails(tests) }
+    }
+}
+
+impl Shows {
+    /// What so many failures let expect.
+    pub fn counted(failed: u32, attempts: u32) -> Self {
         match failed {
-            0 => Self::passes(tests),
-            _ if failed == attempts => Self::fails(tests),
-            _ => Self::sometimes_fails(tests),
+            0 => Self::Passes,
+            _ if failed == attempts => Self::Fails,
+            _ => Self::SometimesFails,
         }
     }
 }

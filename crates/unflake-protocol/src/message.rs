@@ -30,10 +30,17 @@ pub enum AgentMessage {
         /// Why forking this process would be unsafe.
         #[serde(default)]
         unforkable: Option<String>,
+        /// Why the tests have to run in this process, where the first pass could run in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        one_process: Option<String>,
         /// The agent starts processes of its own for each order, so that it is as fresh after an
         /// order as before.
         #[serde(default, skip_serializing_if = "payload::is_false")]
         isolated: bool,
+        /// The plain runner would not run tests in the order in which a command names them, or not
+        /// in one process.
+        #[serde(default, skip_serializing_if = "payload::is_false")]
+        reorders: bool,
     },
     /// An attempt starts.
     Start {

@@ -65,6 +65,9 @@ pub struct RunOrder {
     /// what its first test does not need.
     #[serde(default, skip_serializing_if = "is_false")]
     pub hold: bool,
+    /// The process of the user's command writes the reports of these tests, at its `end`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reported: bool,
     /// For an isolated agent that can: report the state that tests leave in their process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeOrder>,
@@ -96,6 +99,7 @@ impl RunOrder {
             jobs: 1,
             limit: None,
             hold: false,
+            reported: false,
             probe: None,
             depends: false,
             apart: false,

@@ -90,10 +90,18 @@ pub(crate) fn proof_text(proof: &ForcedValue) -> String {
     let ForcedValue { name, failing, failed, passing, passed, .. } = proof;
     if name == ForcedValue::WAIT {
         let wait = |length: &str| match length.strip_prefix('+') {
+            Some("0") => "waiting as it does".to_owned(),
             Some(more) => format!("waiting {more} s longer there"),
             None => format!("waiting {length} s there"),
         };
         let (failing, passing) = (wait(failing), wait(passing));
+        return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
+    }
+    if name == ForcedValue::SPEED {
+        let [failing, passing] = [failing, passing].map(|speed| match &**speed {
+            "1" => "as it is".to_owned(),
+            speed => format!("clocks {speed} times as fast"),
+        });
         return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
     }
     format!(

@@ -72,6 +72,13 @@ pub struct TerminalStyle {
     pub lines: usize,
 }
 
+impl TerminalStyle {
+    /// Whether the user asked for the whole report.
+    pub(crate) fn shows_all(&self) -> bool {
+        self.lines == usize::MAX
+    }
+}
+
 /// Everything to report about a run.
 #[derive(Clone, Debug)]
 pub struct RunReport<'a> {

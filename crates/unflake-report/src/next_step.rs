@@ -80,7 +80,7 @@ pub(crate) fn next_of_verdict<'a>(run: &RunReport<'a>, finding: &Finding) -> Opt
 /// The command that looks for the cause of an undiagnosed test.
 pub(crate) fn next_command(symptoms: &Symptoms<'_>) -> Option<NextCommand> {
     if let Symptoms { verdict: Some(VerdictKind::FlakyStateDependent), state: None, can_order: false, .. } = symptoms {
-        let (command, purpose) = ("unflake stress".to_owned(), "find the test beside which it fails");
+        let (command, purpose) = ("unflake stress".to_owned(), "find the test that disturbs it");
         return Some(NextCommand { command, purpose });
     }
     let (name, purpose) = match symptoms {

@@ -120,6 +120,20 @@ impl Store {
         Ok(tests)
     }
 
+    /// How long each test took in the suites of the latest runs, on average.
+    pub fn seconds_lately(&self, runs: usize) -> Result<Vec<(TestId, f64)>, StoreError> {
+        self.list(
+            "SELECT test.name, avg(attempt.seconds)
+             FROM attempt
+             JOIN circumstance ON circumstance.id = attempt.circumstance JOIN test ON test.id = attempt.test
+             WHERE circumstance.purpose = 'suite' AND attempt.again = 0 AND attempt.seconds IS NOT NULL
+               AND circumstance.run IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)
+             GROUP BY test.name",
+            params![limit_param(runs)],
+            |row| Ok((TestId::new(row.get::<String>(0)?), row.get::<f64>(1)?)),
+        )
+    }
+
     /// Whether a test has passed with exactly the files of this tree, in a world equal to that of
     /// the suite of `run`. Returns the tests that ran before it in the same process; of several
     /// passes, the one with the fewest. None: no such pass is known.

@@ -89,6 +89,7 @@ impl Store {
                     | Event::EarlierRuns { .. }
                     | Event::StateLeaked { .. }
                     | Event::ThreadsDelayed { .. }
+                    | Event::FirstPassSpread { .. }
                     | Event::RestoreFailed { .. } => {}
                 }
             }

@@ -33,3 +33,13 @@ pub(crate) fn counted_verdict(
     let replay = Replay::counted(vec![test.clone()], failed, attempts);
     finding(test, Detail::Verdict(Verdict { kind, rung, evidence }), sentence, vec![replay])
 }
+
+/// Load per core from which time limits and waits fail without a reason in the code.
+const HIGH_LOAD: f64 = 3.0;
+
+/// A remark where the machine was busy in all failing attempts, given the load of each.
+pub(crate) fn load_remark(loads: impl Iterator<Item = Option<f64>>) -> Option<String> {
+    let loads: Option<Vec<f64>> = loads.collect();
+    let lowest = loads?.into_iter().min_by(f64::total_cmp).filter(|lowest| *lowest >= HIGH_LOAD)?;
+    Some(format!("; the machine was busy whenever it failed (load of {lowest:.1} per core or more)"))
+}

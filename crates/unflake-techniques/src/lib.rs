@@ -51,7 +51,7 @@ pub use environment::experiment::{Experiment, ExperimentConfig};
 pub use idempotence::nio::{NioConfig, NioDetection};
 pub use idempotence::prefilter::ScreenIn;
 pub use intervention::forced_value::{Intervention, InterventionConfig};
-pub use intervention::forced_wait::{WaitIntervention, WaitInterventionConfig};
+pub use intervention::forced_wait::{PassingWorld, WaitIntervention, WaitInterventionConfig};
 pub use order::search::{OrderConfig, OrderDetection};
 pub use quarantine::quarantine_standing;
 pub use rerun::ladder::{Ladder, Rungs};

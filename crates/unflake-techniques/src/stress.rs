@@ -10,8 +10,8 @@
 //!
 //! Each attempt draws from a seed of its own, so that a seed that fails can be tried again.
 //!
-//! Every test runs once before any runs beside its copies. From then on those come first of which a
-//! second of the budget promises the most failures: tests that failed in earlier runs, that have run
+//! Every test runs once before any runs at the same time as copies of itself. Then those come first
+//! of which a second of the budget promises the most failures: tests that failed in earlier runs, that have run
 //! seldom, and that are short. So a short budget reaches all tests, wherever they are in the suite.
 //!
 //! Where a process of the runner runs several tests at the same time, different tests run beside
@@ -22,11 +22,11 @@ pub(crate) mod company;
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Coverage, Event, Finding, Granularity, Isolation, Outcome, PrivatePart, Purpose, Replay, Session,
-    SessionId, TestId, VerdictKind, World, WorldId,
+    Attempt, Coverage, Event, Finding, Granularity, Isolation, Outcome, PrivatePart, ProblemKind, Purpose, Replay,
+    Session, SessionId, TestId, VerdictKind, World, WorldId,
 };
 
-use crate::finding::counted_verdict;
+use crate::finding::{counted_verdict, load_remark};
 use crate::search::budget::Budget;
 use crate::search::rng::SeededRng;
 use crate::stats::failure_rate::FailureCount;
@@ -43,7 +43,9 @@ const START: f64 = 0.002;
 const PRIOR_FAILURES: f64 = 0.5;
 /// Runs alone that show that a test passes alone.
 const ALONE: u32 = 3;
-/// Further runs beside copies, in rounds, to see a failure again.
+/// Copies in the command that shows how they disturb each other.
+const COPIES: u32 = 4;
+/// Further runs in parallel with copies, in rounds, to see a failure again.
 const ROUNDS_AGAIN: u32 = 3;
 
 /// Files that a finding names.
@@ -87,6 +89,8 @@ pub struct Stress {
     alone: HashMap<SessionId, usize>,
     /// Sessions that only record the files that a test writes.
     recording: HashMap<SessionId, usize>,
+    /// Results were lost: tests may never get one, however often they run.
+    has_lost_results: bool,
 }
 
 /// Attempts at one test so far.
@@ -99,6 +103,8 @@ struct StressedTest {
     seconds: f64,
     /// Number of runs at the same time as other tests.
     in_company: u32,
+    /// The load of the machine in each failing attempt, alone or not.
+    loads: Vec<Option<f64>>,
     /// Number and outcome of the first failing attempt.
     first_failure: Option<(u32, Outcome)>,
     /// Why it cannot run at all.
@@ -138,6 +144,7 @@ impl Stress {
             worlds: HashMap::new(),
             alone: HashMap::new(),
             recording: HashMap::new(),
+            has_lost_results: false,
         }
     }
 
@@ -148,7 +155,7 @@ impl Stress {
             return;
         }
         if let Some(at) = self.alone.get(&attempt.session) {
-            return self.tests[*at].observe_alone(attempt.outcome);
+            return self.tests[*at].observe_alone(attempt);
         }
         if self.company.observe(attempt) {
             return;
@@ -169,8 +176,14 @@ impl Stress {
             let message = attempt.failure.as_ref().map_or("", |failure| &failure.message);
             test.finds_port_taken |= PORT_TAKEN.iter().any(|text| message.contains(text));
             test.failed += 1;
+            test.loads.push(attempt.load);
             test.first_failure.get_or_insert((test.attempts, attempt.outcome));
         }
+    }
+
+    /// Tests that fail in every private world and pass outside.
+    pub fn needing_outside(&self) -> impl Iterator<Item = &TestId> {
+        self.tests.iter().filter(|test| test.needs_outside).map(|test| &test.test)
     }
 
     /// The failures that a second spent on a test promises.
@@ -277,6 +290,7 @@ impl Technique for Stress {
                         attempts: 0,
                         passed: 0,
                         failed: 0,
+                        loads: Vec::new(),
                         seconds: 0.0,
                         in_company: 0,
                         first_failure: None,
@@ -298,6 +312,7 @@ impl Technique for Stress {
                 }
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
+            Event::Problem(problem) => self.has_lost_results |= problem.kind == ProblemKind::Protocol,
             Event::SessionEnded { left, why: Some(why), .. } => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
@@ -311,8 +326,15 @@ impl Technique for Stress {
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         self.company.batch_ended();
-        if self.budget.is_exhausted() {
+        if self.budget.is_exhausted() || self.has_lost_results {
             return Vec::new();
+        }
+        // However long they take: until they run again and alone, it is not known what they show.
+        let unclear = (0..self.tests.len()).filter(|at| self.tests[*at].has_failed_once());
+        let copies: Vec<usize> =
+            unclear.flat_map(|at| std::iter::repeat_n(at, self.copies_to_run(&self.tests[at]) as usize)).collect();
+        if !copies.is_empty() {
+            return copies.into_iter().map(|at| self.session(at, true)).collect();
         }
         // The only session of its batch runs while nothing else does.
         if let Some(at) = self.tests.iter().position(StressedTest::needs_confirmation) {
@@ -376,6 +398,11 @@ impl StressedTest {
         self.failed > 0 && (self.passed > 0 || self.attempts > 1)
     }
 
+    /// Whether it failed in its only run.
+    fn has_failed_once(&self) -> bool {
+        (self.failed, self.attempts) == (1, 1) && self.left.is_none()
+    }
+
     /// Whether it has to run alone before anything is concluded: what its copies share, or what a
     /// private world lacks, may be the reason.
     fn needs_confirmation(&self) -> bool {
@@ -384,9 +411,12 @@ impl StressedTest {
         self.is_suspect() && may_be_surroundings && self.left.is_none() && self.alone.1 == 0 && self.alone.0 < wanted
     }
 
-    fn observe_alone(&mut self, outcome: Outcome) {
+    fn observe_alone(&mut self, attempt: &Attempt) {
         self.alone.0 += 1;
-        self.alone.1 += u32::from(outcome.is_failure());
+        if attempt.outcome.is_failure() {
+            self.alone.1 += 1;
+            self.loads.push(attempt.load);
+        }
         if self.alone.1 > 0 || self.needs_confirmation() {
             return;
         }
@@ -434,7 +464,7 @@ impl StressedTest {
         if self.fails_beside_copies() {
             let shared: Vec<&str> = self.shared.iter().map(|part| part.shared_text()).collect();
             let sentence = format!(
-                "fails when two run at once: failed in {} of {} runs beside copies and in 0 of {} alone; copies share {}{}",
+                "fails when two run at once: failed in {} of {} runs in parallel with copies and in 0 of {} alone; copies share {}{}",
                 self.failed,
                 self.attempts,
                 self.alone.0,
@@ -442,18 +472,19 @@ impl StressedTest {
                 self.meeting_points()
             );
             let counts = (self.attempts, self.failed);
-            return Some(counted_verdict(
-                &self.test,
-                VerdictKind::FlakyStateDependent,
-                counts,
-                Isolation::Process,
-                sentence,
-            ));
+            let kind = VerdictKind::FlakyStateDependent;
+            let mut finding = counted_verdict(&self.test, kind, counts, Isolation::Process, sentence);
+            let alone = Replay::sometimes_fails(vec![self.test.clone()]);
+            finding.replays = vec![Replay { copies: COPIES, ..alone }];
+            return Some(finding);
         }
+        let busy = load_remark(self.loads.iter().copied()).filter(|_| !self.has_crashed());
         let kind = match (self.passed, self.attempts) {
             _ if self.needs_confirmation() => VerdictKind::NotDecided,
             _ if self.has_crashed() => VerdictKind::Real,
             (0, 1) => VerdictKind::NotDecided,
+            // Stress has no run without load to compare with.
+            (0, _) if busy.is_some() => VerdictKind::NotDecided,
             (0, _) => VerdictKind::Real,
             _ => VerdictKind::FlakyIndependent,
         };
@@ -463,13 +494,14 @@ impl StressedTest {
             Outcome::Error => "had an error in set-up or tear-down".to_owned(),
             _ => "failed".to_owned(),
         };
-        let sentence = match (self.passed, self.attempts) {
+        let mut sentence = match (self.passed, self.attempts) {
             (0, 1) => format!("{how} in its only run"),
             (0, attempts) => format!("{how} in {attempts} of {attempts} runs under stress"),
             (_, attempts) => {
                 format!("random: {how} in {} of {attempts} runs under stress, first in run {which}", self.failed)
             }
         };
+        sentence.push_str(&busy.unwrap_or_default());
         let counts = (self.attempts, self.failed);
         let mut finding = counted_verdict(&self.test, kind, counts, Isolation::Process, sentence);
         if kind == VerdictKind::FlakyIndependent {

@@ -133,8 +133,7 @@ fn print(label: &str, style: &Style, message: &str, hint: Option<&str>, color: C
 
 impl From<SettingError> for CommandError {
     fn from(error: SettingError) -> Self {
-        let hint =
-            error.hint.unwrap_or_else(|| "`unflake config` prints the effective settings and their sources".to_owned());
+        let hint = error.hint.unwrap_or_else(|| "`unflake run --help` explains the settings".to_owned());
         Self::usage(error.message).hint(hint)
     }
 }

@@ -18,12 +18,13 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
     let agents = settings.runner().agents();
     Launch {
         command: settings.command.value.clone(),
-        supervisor: vec![myself.clone(), "keep".to_owned()],
+        supervisor: vec![myself.clone(), "supervise".to_owned()],
         driver: agents.is_empty().then(|| driver(settings, myself)),
         agents,
         caches: settings.runner().caches(),
         explain_missed_agent: unflake_runners::explain_missed_agent,
         cache: cache(),
+        spread: false,
         suite: true,
         began: Instant::now(),
         time: None,

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     };
     match cli.command {
         // A child process of unflake, which does nothing but wait for another: no log.
-        Command::Keep(args) => unflake_engine::supervise(&args.arguments),
+        Command::Supervise(args) => unflake_engine::supervise(&args.arguments),
         Command::Drive(args) => {
             diagnostics::init_in_child(cli.verbose, args.log.as_deref());
             unflake_runners::drive(&args.option, &args.command)

@@ -1,6 +1,8 @@
 //! The commands that reproduce findings, ready to be pasted into a shell: the plain runner's where
 //! it can run the session, else `unflake replay`.
 
+use std::fmt::Display;
+
 use unflake_model::World;
 use unflake_report::quote;
 use unflake_runners::{AgentEntry, ReplayedSession, Runner};
@@ -12,6 +14,8 @@ use crate::output::write_file;
 
 /// An order with more tests is written to a file.
 const LONG_ORDER: usize = 20;
+/// How a replay starts.
+const REPLAY: &str = "unflake replay";
 
 /// What the commands of one finding depend on.
 pub(crate) struct ReproCommands<'a> {
@@ -20,6 +24,8 @@ pub(crate) struct ReproCommands<'a> {
     pub(crate) runner: Option<&'static dyn Runner>,
     /// Whether the plain runner ends with an error where the test fails.
     pub(crate) plain_shows_failure: bool,
+    /// Whether the plain runner does not keep the order in which a command names tests.
+    pub(crate) reorders: bool,
 }
 
 impl ReproCommands<'_> {
@@ -28,22 +34,17 @@ impl ReproCommands<'_> {
         // Without an agent in the runner, only unflake builds programs that can be delayed.
         let is_built = self.runner.is_some_and(|runner| matches!(runner.entry(), AgentEntry::Driven(_)));
         if is_built && world.factors.iter().any(|factor| factor.kind().at_lines) {
-            let mut words = self.replay(session);
-            words.splice(2..2, world.factors.iter().map(|factor| format!("--under={factor}")));
-            return in_shell(&words);
+            return in_world(&in_shell(&self.replay(session)), world);
         }
-        let plain = self.of(session);
-        match world.options().iter().map(|option| format!(" {}", quote(option))).collect::<String>() {
-            flags if flags.is_empty() => plain,
-            flags => format!("unflake under{flags} -- {plain}"),
-        }
+        in_world(&self.of(session), world)
     }
 
     fn of(&self, session: &ReplayedSession<'_>) -> String {
         if session.tests.is_empty() {
             return in_shell(session.command);
         }
-        let can_be_plain = self.plain_shows_failure && session.tests.len() <= LONG_ORDER;
+        let keeps_order = session.tests.len() == 1 || !self.reorders;
+        let can_be_plain = self.plain_shows_failure && keeps_order && session.tests.len() <= LONG_ORDER;
         let plain = self.runner.filter(|_| can_be_plain).and_then(|runner| runner.reproduce(session));
         if plain.is_none() && session.at_once > 1 {
             // A replay runs its tests one after the other.
@@ -54,7 +55,7 @@ impl ReproCommands<'_> {
 
     /// `unflake replay` with what the user gave on the command line: the rest is found again.
     fn replay(&self, session: &ReplayedSession<'_>) -> Vec<String> {
-        let mut words = ["unflake", "replay"].map(str::to_owned).to_vec();
+        let mut words: Vec<String> = REPLAY.split(' ').map(str::to_owned).collect();
         words.extend(self.options());
         match self.order_file(session) {
             Some(file) => words.extend(["--order".to_owned(), file]),
@@ -93,6 +94,26 @@ impl ReproCommands<'_> {
         write_file(&file, |out| out.write_all(text.as_bytes())).ok()?;
         Some(shown(&file, session.here))
     }
+}
+
+/// A printed command in this world. A replay puts its tests into the world itself: around the
+/// replay, the world would apply to unflake as well.
+pub(crate) fn in_world(command: &str, world: &World) -> String {
+    let (mut world, mut command) = (world.clone(), command.to_owned());
+    if let Some(rest) = command.strip_prefix(REPLAY) {
+        let factors = std::mem::take(&mut world.factors);
+        let factors = factors.iter().map(|factor| " ".to_owned() + &quote(&format!("--under={factor}")));
+        command = format!("{REPLAY}{}{rest}", factors.collect::<String>());
+    }
+    match world.options().iter().map(|option| format!(" {}", quote(option))).collect::<String>() {
+        flags if flags.is_empty() => command,
+        flags => format!("unflake under{flags} -- {command}"),
+    }
+}
+
+/// Copies of a printed command at the same time. It fails where one of them does.
+pub(crate) fn in_copies(command: &str, copies: impl Display) -> String {
+    format!("seq {copies} | xargs -P {copies} -I {{copy}} {command}")
 }
 
 /// Quotes words for a shell.
@@ -138,8 +159,24 @@ mod tests {
             root: Some(here),
             here,
         };
-        ReproCommands { settings: &settings, runner: unflake_runners::reported_as(runner), plain_shows_failure: true }
-            .under(world, &session)
+        let runner = unflake_runners::reported_as(runner);
+        ReproCommands { settings: &settings, runner, plain_shows_failure: true, reorders: false }.under(world, &session)
+    }
+
+    #[test]
+    fn a_runner_that_reorders_tests_gets_a_replay() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let sources = SettingSources { file: None, variable: &|_| None, cores: 1, project: here };
+        let settings = Settings::resolve(TypedSettings::new(), vec!["pytest".to_owned()], &sources).unwrap();
+        let runner = unflake_runners::reported_as("pytest 8.3.4");
+        let commands = ReproCommands { settings: &settings, runner, plain_shows_failure: true, reorders: true };
+        let of = |tests: &[&str]| {
+            let command = &settings.command.value;
+            commands.of(&ReplayedSession { command, tests, at_once: 0, alone: None, root: Some(here), here })
+        };
+        assert_eq!(of(&["a"]), "pytest a");
+        assert_eq!(of(&["a", "b"]), "unflake replay a b -- pytest");
     }
 
     fn of_pytest(tests: &[&str]) -> String {
@@ -172,6 +209,18 @@ mod tests {
         let under = |typed, runner| command_under(&world, typed, TypedSettings::new(), &["a"], Some("one"), runner);
         assert_eq!(under("tool all", "cargo test"), "unflake replay --under=schedule=7 a -- tool all");
         assert_eq!(under("pytest", "pytest 8.3.4"), "unflake under --schedule=7 -- pytest a");
+    }
+
+    #[test]
+    fn a_test_without_a_plain_command_is_replayed_in_its_world() {
+        crate::commands::under::declare_all();
+        let world = World { seed: Some(3), ..World::of(vec!["time-zone=Asia/Tokyo".parse().unwrap()]) };
+        let under = |alone| command_under(&world, "./build.sh", TypedSettings::new(), &["a b"], alone, "JUnit");
+        assert_eq!(
+            under(None),
+            "unflake under --seed=3 -- unflake replay --under=time-zone=Asia/Tokyo 'a b' -- ./build.sh"
+        );
+        assert_eq!(under(Some("one")), "unflake under --time-zone=Asia/Tokyo --seed=3 -- one");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::project::comparison::ComparisonBase;
 use crate::project::left_files;
 use crate::project::source_files;
 use crate::recorders::Recorders;
-use crate::repro_command::ReproCommands;
+use crate::repro_command::{ReproCommands, in_copies};
 
 /// After this many failing attempts only the beginnings of their texts stay in memory, and after
 /// many more only the beginnings of their messages. The history has the full texts.
@@ -69,6 +69,8 @@ pub(crate) struct Gathered {
     pub(crate) closed: Option<RunnerExit>,
     /// The directory that test ids are relative to.
     pub(crate) root: Option<PathBuf>,
+    /// The plain runner does not keep the order in which a command names tests.
+    reorders: bool,
     /// What was recorded beside the attempts.
     pub(crate) recorders: Recorders,
     failures: usize,
@@ -76,6 +78,8 @@ pub(crate) struct Gathered {
     suite_ended: Option<f64>,
     /// Number of sessions that were requested.
     pub(crate) sessions: u32,
+    /// How many of them, from the first one on, run the whole suite together.
+    planned_sessions: u32,
 }
 
 impl Gathered {
@@ -215,6 +219,7 @@ impl<'a> RunLoop<'a> {
             while !engine.is_stopped() && self.run_batch(&mut engine) {}
         }
         self.gathered.root = engine.root().map(Path::to_owned);
+        self.gathered.reorders = engine.reorders();
         self.gathered.budget_exhausted = engine.is_budget_exhausted();
         self.conclude(settings);
         let after_suite = self.gathered.suite_ended.map_or(0.0, |ended| self.now() - ended);
@@ -237,6 +242,10 @@ impl<'a> RunLoop<'a> {
         diagnostics::log_question(&sessions);
         if sessions.is_empty() {
             return false;
+        }
+        if self.gathered.sessions == 0 {
+            let of_suite = sessions.iter().filter(|session| session.purpose == Purpose::Suite).count();
+            self.gathered.planned_sessions = of_suite.max(1) as u32;
         }
         self.gathered.sessions += sessions.len() as u32;
         let depending = tests_with_dependencies(&sessions);
@@ -323,7 +332,7 @@ impl<'a> RunLoop<'a> {
         let is_hidden = |outcome| matches!(outcome, Outcome::TimedOut | Outcome::Crashed(Death::Exit(0)));
         let mut of_test = gathered.attempts.iter().filter(|attempt| attempt.test == finding.test);
         let plain_shows_failure = !of_test.any(|attempt| is_hidden(attempt.outcome));
-        let commands = ReproCommands { settings, runner, plain_shows_failure };
+        let commands = ReproCommands { settings, runner, plain_shows_failure, reorders: gathered.reorders };
         let reproduction = |replay: &Replay| {
             let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
             let session = ReplayedSession {
@@ -334,7 +343,9 @@ impl<'a> RunLoop<'a> {
                 root: gathered.root.as_deref(),
                 here: self.here,
             };
-            Reproduction { command: commands.under(&replay.under, &session), shows: replay.shows }
+            let command = commands.under(&replay.under, &session);
+            let command = if replay.copies > 1 { in_copies(&command, replay.copies) } else { command };
+            Reproduction { command, shows: replay.shows }
         };
         replays.iter().map(reproduction).collect()
     }
@@ -420,6 +431,7 @@ impl<'a> RunLoop<'a> {
                 }
             }
             Event::RunStarted { .. }
+            | Event::FirstPassSpread { .. }
             | Event::FindingMade(_)
             | Event::RunEnded(_)
             | Event::TraceRecorded { .. }
@@ -451,7 +463,7 @@ impl<'a> RunLoop<'a> {
             }
             Event::SessionEnded { session, left, why } => {
                 // Only the suite is a plan; the verdict reports a rerun that could not be made.
-                if session.0 == 0 {
+                if session.0 < gathered.planned_sessions {
                     gathered.suite_ended = Some(now);
                     gathered.left.extend(left.iter().cloned());
                     gathered.left_why = gathered.left_why.take().or_else(|| why.clone());

@@ -53,7 +53,9 @@ pub(crate) fn fails(script: &str, here: &Path, limit: Duration) -> Option<bool> 
         let _ = child.wait();
     }
     tracing::debug!(script, ?ended, "ran a printed command");
-    ended.map(|status| !status.success())
+    // The shell found no such command, or could not start it.
+    let was_run = |status: &ExitStatus| !matches!(status.code(), Some(126 | 127));
+    ended.filter(was_run).map(|status| !status.success())
 }
 
 /// The exit of a process, if it comes while `may_go_on`.
@@ -64,5 +66,16 @@ fn exit_before(child: &mut Child, may_go_on: impl Fn() -> bool) -> Option<ExitSt
             Ok(None) if may_go_on() => thread::sleep(PAUSE),
             _ => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_does_not_exist_shows_nothing() {
+        let fails = |script| fails(script, &env::temp_dir(), Duration::from_secs(60));
+        assert_eq!((fails("exit 1"), fails("exit 0"), fails("no-such-command-here")), (Some(true), Some(false), None));
     }
 }

@@ -37,15 +37,15 @@ const QUICK: [&str; 12] = [
     "rerun::cpp::real_bug",
     "order::python::brittle::order",
     "order::python::brittle::nio",
-    "order::python::two_polluters_together",
+    "order::python::two_polluters_together::order",
     "leaked_state::java::kinds_of_state",
-    "environment::python::hash_seed",
+    "environment::python::hash_seed::factors",
     "environment::python::environment_variable",
 ];
 
 /// Runners that no specimen of its own has: name, specimen, technique, test command, and whether it
 /// is part of the default test run.
-const OTHER_RUNNERS: [(&str, &str, &str, &str, bool); 10] = [
+const OTHER_RUNNERS: [(&str, &str, &str, &str, bool); 11] = [
     ("ctest::run", "rerun/cpp/real_bug", "run", "ctest --test-dir build", true),
     ("maven::run", "rerun/java/maven_modules", "run", "mvn -o -B test -pl forms", true),
     ("maven::flaky_run", "rerun/java/maven_modules", "run", "mvn -o -B test -pl thesis", false),
@@ -72,6 +72,13 @@ const OTHER_RUNNERS: [(&str, &str, &str, &str, bool); 10] = [
         "rerun/java/class_path",
         "nio --for 0 --classpath-file class-path.txt --test-classes out/test",
         "./build.sh",
+        false,
+    ),
+    (
+        "class_path::factors",
+        "environment/java/leap_day_and_time_zone",
+        "factors beganWithTheEpoch --factor time-zone --for 0 --classpath-file class-path.txt --test-classes out/test",
+        "./build.sh",
         true,
     ),
 ];
@@ -92,11 +99,16 @@ struct PrintingSpecimen {
     locate: Option<Table>,
     factors: Option<Table>,
     measure: Option<Table>,
+    stress: Option<Table>,
+    why: Option<Table>,
 }
 
 pub(crate) fn all() -> Vec<Case> {
     let specimens = specimen_paths().into_iter().filter(|path| !path.starts_with("change_impact/"));
-    specimens.flat_map(|path| cases_of(&path)).chain(other_runners()).collect()
+    let cases: Vec<Case> = specimens.flat_map(|path| cases_of(&path)).chain(other_runners()).collect();
+    let is_missing = |name: &&&str| !cases.iter().any(|case| case.name == **name);
+    assert_eq!(QUICK.iter().find(is_missing), None, "no case has this name");
+    cases
 }
 
 fn read(path: &str) -> PrintingSpecimen {
@@ -125,6 +137,8 @@ fn cases_of(path: &str) -> Vec<Case> {
         ("locate", &specimen.locate),
         ("factors", &specimen.factors),
         ("measure", &specimen.measure),
+        ("stress", &specimen.stress),
+        ("why", &specimen.why),
     ];
     let tables: Vec<(&str, &Table)> =
         tables.into_iter().filter_map(|(command, table)| Some((command, table.as_ref()?))).collect();
@@ -150,7 +164,9 @@ fn cases_of(path: &str) -> Vec<Case> {
 fn technique(command: &str, table: &Table) -> Vec<String> {
     let mut words = vec![command.to_owned()];
     match command {
-        "locate" => words.push(text(table, "test")),
+        "locate" | "why" => words.push(text(table, "test")),
+        // Copies that share everything.
+        "stress" => words.extend(["--for=1h", "--max-runs=5", "--jobs=4", "--private=none"].map(str::to_owned)),
         "factors" => {
             words.push(text(table, "test"));
             let kinds = text(table, "kind");
@@ -161,7 +177,7 @@ fn technique(command: &str, table: &Table) -> Vec<String> {
         "measure" => words.push("--runs=5".to_owned()),
         _ => {}
     }
-    if command != "run" {
+    if !matches!(command, "run" | "why" | "stress") {
         words.push("--for=0".to_owned());
     }
     words
@@ -179,6 +195,7 @@ fn prints_commands(command: &str, table: &Table) -> bool {
     match command {
         "run" | "order" | "nio" => table.contains_key("finding") && !table.contains_key("known_gap"),
         "factors" => text(table, "kind") != "none" && !table.contains_key("needs_route"),
+        "why" => true,
         _ => false,
     }
 }

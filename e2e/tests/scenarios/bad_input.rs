@@ -210,7 +210,7 @@ fn a_configuration_file_that_cannot_be_parsed() {
     1 | immediate = = 2
       |             ^
     extra `=`, expected nothing
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
 }
 
@@ -228,38 +228,42 @@ fn invalid_values_of_settings() {
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "immediate = [1]\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "pytest").expect_exit(2)), @r"
     error: immediate: [PLACE]/project/unflake.toml has a value of type array; a text or a number is wanted
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     let sandbox = Sandbox::with_tests(PASSES).file("unflake.toml", "command = 'pytest'\n");
     assert_snapshot!(reported(&sandbox, &sandbox.run("", "").expect_exit(2)), @r"
     error: command: [PLACE]/project/unflake.toml must have a list of texts here
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     let sandbox = Sandbox::with_tests(PASSES);
     assert_snapshot!(reported(&sandbox, &sandbox.run("--immediate=-1", "pytest").expect_exit(2)), @r"
     error: immediate: `-1` (command line) is not a whole number from 0 on
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--timeout=soon", "pytest").expect_exit(2)), @r"
     error: timeout: `soon` (command line) is not a time such as `90`, `1.5s`, `2m` or `1h`, or `0` for none
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
+    ");
+    assert_snapshot!(reported(&sandbox, &sandbox.run("--fresh-by=frok", "pytest").expect_exit(2)), @r"
+    error: fresh-by: `frok` (command line) is not `fork` or `process`
+    hint: did you mean `fork`?
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--too-many=101", "pytest").expect_exit(2)), @r"
     error: too-many: `101` (command line) is not a number from 0 to 100
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--jobs=0", "pytest").expect_exit(2)), @r"
     error: jobs: `0` (command line) is not a whole number from 1 on
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     assert_snapshot!(reported(&sandbox, &sandbox.run("--never-excuse=(", "pytest").expect_exit(2)), @r"
     error: never-excuse: `(` is not a regular expression: found open group without closing ')'
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
     let result = sandbox.run_invocation("", "pytest").env("UNFLAKE_FLAKY_RESULT", "maybe").finish().expect_exit(2);
     assert_snapshot!(reported(&sandbox, &result), @r"
     error: flaky-result: `maybe` (variable UNFLAKE_FLAKY_RESULT) is not `pass` or `fail`
-    hint: `unflake config` prints the effective settings and their sources
+    hint: `unflake run --help` explains the settings
     ");
 }
 

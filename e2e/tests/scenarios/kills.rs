@@ -103,7 +103,7 @@ fn target(running: &RunningProcess<'_>, side: Side, random: &mut Random) -> Opti
     };
     let candidates = match side {
         Side::Unflake => vec![running.id()],
-        Side::Supervisor => below(&|command| command.contains(" keep ")),
+        Side::Supervisor => below(&|command| command.contains(" supervise ")),
         // A new process has the command line of unflake until it becomes another program.
         Side::Runner => below(&|command| command.starts_with("python ") && command.contains("pytest")),
         Side::Test => below(&|command| command.starts_with("sleep ")),

@@ -165,13 +165,15 @@ fn assert_state_dependent(result: &RunOutput) {
 #[test]
 fn attempts_that_decide_a_verdict_do_not_meet() {
     let sandbox = Sandbox::with_tests(VICTIM);
-    assert_state_dependent(&sandbox.unflake(["run"]).json().args(PYTEST).finish().expect_exit(0));
+    assert_state_dependent(
+        &sandbox.unflake(["run", "--new-processes", "8"]).json().args(PYTEST).finish().expect_exit(0),
+    );
 }
 
 #[test]
 fn without_namespaces_attempts_that_decide_a_verdict_do_not_meet() {
     let sandbox = Sandbox::with_tests(VICTIM);
-    let command = sandbox.unflake(["run"]).json().args(PYTEST).without_namespaces();
+    let command = sandbox.unflake(["run", "--new-processes", "8"]).json().args(PYTEST).without_namespaces();
     let Some(command) = possible(command, "no user namespace") else { return };
     assert_state_dependent(&command.finish().expect_exit(0));
 }

@@ -8,7 +8,7 @@ fn project(tests: &str) -> Sandbox {
     let helper = "import os, signal, subprocess, time\n\
         def above(signal, name):\n    \
             command = open(f'/proc/{os.getppid()}/cmdline').read().split('\\0')\n    \
-            if 'keep' in command and not os.path.exists(name):\n        \
+            if 'supervise' in command and not os.path.exists(name):\n        \
                 open(name, 'w').close()\n        \
                 os.kill(os.getppid(), signal)\n        \
                 return True\n";

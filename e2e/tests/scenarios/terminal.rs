@@ -143,18 +143,18 @@ fn config_prints_values_and_sources() {
     flaky-result  pass  default
     never-excuse  ["WARNING: ThreadSanitizer: ", "ERROR: (Address|Leak|Memory|HWAddress)Sanitizer: ", "SUMMARY: UndefinedBehaviorSanitizer: ", "WARNING: DATA RACE", "Fatal Python error: ", "(UnraisableException|UnhandledThreadException)Warning: "]
       default
-    base  default
+    base  (merge base)  default
     granularity  file  default
     verify-base  needed  default
     jobs  7  [PLACE]/project/pyproject.toml
     timeout  900s  default
     output-limit  65536  default
     private  all  default
-    private-keep  []  default
-    results  default
-    one-test  default
-    classpath-file  default
-    test-classes  []  default
+    private-keep  (none)  default
+    results  (none)  default
+    one-test  (none)  default
+    classpath-file  (none)  default
+    test-classes  (none)  default
     store  [PLACE]/project/.unflake  default
     "#);
     assert_snapshot!(result.stderr, @"
@@ -243,24 +243,24 @@ fn help_lists_commands_in_groups() {
 
     Usage: unflake [OPTIONS] <COMMAND>
 
-    Everyday    run          Run the tests and classify each failure as real or flaky
+    Everyday    run          Run the tests, classify each failure as real or flaky
                 why          Find the root cause of a flaky test, by all techniques
                 affected     List the tests that your change can affect
     Techniques  nio          Find non-idempotent tests and the state they leak
-                order        Find order-dependent tests, their polluters and the leaked state
-                locate       Find the line where failing runs of a test leave the passing ones
-                factors      Find the condition that makes a test fail: date, seed, load, …
+                order        Find order-dependent tests, polluters and leaked state
+                locate       Find the line where failing runs leave the passing ones
+                factors      Find what makes a test fail: date, seed, load, …
                 measure      Measure how much runs differ, of passing tests too
-                stress       Run every test again and again, beside copies of itself
-                filter       Find assertions that vary without a change, and let them fail
+                stress       Run tests repeatedly, in parallel with copies of them
+                filter       Find assertions that vary without a change
     History     history      Show, import, score and copy test results
-                quarantine   Quarantine known failures, with an owner and an expiry date
+                quarantine   Quarantine known failures, with owner and expiry date
                 serve        Show the history as web pages on this machine
                 report       Write reports: HTML, a review comment, an issue
-    Tools       under        Run a command under chosen factors: another date, busy cores, …
-                replay       Run the named tests, in this order, in one session of the runner
+    Tools       under        Run a command under another date, seed, load, …
+                replay       Run the named tests in this order, in one session
                 trace        Print the lines that one run of a test executes
-                doctor       Check the installation, the project and its test command
+                doctor       Check the installation, the project and its command
                 config       Print the effective configuration and its sources
                 demo         Show unflake on a sample project
                 completions  Print a completion script for bash, zsh or fish
@@ -276,7 +276,10 @@ fn help_lists_commands_in_groups() {
 #[test]
 fn mistakes_in_the_command_line_get_a_hint() {
     let sandbox = shop();
-    let printed = |words: &[&str]| sandbox.unflake(words).finish().expect_exit(2).stderr;
+    let printed = |words: &[&str]| {
+        let stderr = sandbox.unflake(words).finish().expect_exit(2).stderr;
+        stderr.replace(" --new-processes 1", "") // The sandbox adds it.
+    };
     let mistakes: [&[&str]; 9] = [
         &["rnu"],
         &["score"],

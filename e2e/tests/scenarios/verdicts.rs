@@ -158,6 +158,26 @@ fn a_pass_at_the_same_tree_is_remembered() {
 }
 
 #[test]
+fn a_failing_test_that_was_flaky_before_says_so() {
+    let fails_once = "import os\ndef test_it():\n    found = os.path.exists('../flag')\n    \
+                      open('../flag', 'w').close()\n    assert found\n";
+    let sandbox = project(fails_once);
+    assert_eq!(verdict(&sandbox.run("", "pytest").expect_exit(0), "test_it"), "flaky-independent");
+    let result = sandbox.file("test_it.py", "def test_it(): assert 0\n").run("", "pytest").expect_exit(1);
+    assert_eq!(verdict(&result, "test_it"), "real");
+    assert!(result.stdout.contains("it was flaky on 20"), "{}", result.stdout);
+}
+
+/// After a crash the rest of the suite is in a new process, so a pass there says something about state.
+#[test]
+fn a_pass_after_a_crash_of_the_suite_is_no_burst() {
+    let tests = "import os\nSTATE = []\ndef test_a(): STATE.append(1)\ndef test_b(): assert not STATE\n\
+                 def test_c(): os._exit(3)\n";
+    let result = project(tests).run("", "pytest").expect_exit(1);
+    assert_eq!(verdict(&result, "test_b"), "flaky-state-dependent", "{}", result.stdout);
+}
+
+#[test]
 fn nio_does_not_call_it_broken() {
     let sandbox = project(&FIXED_FILE.replace("'left.txt'", "'../left.txt'"));
     let result = sandbox.unflake(["nio", "test_appends"]).json().args(["--", "pytest"]).finish().expect_exit(1);
@@ -173,7 +193,14 @@ fn a_seed_dependent_failure_names_a_seed_that_fails_every_time() {
     let hash = String::from_utf8(hash.unwrap().stdout).unwrap();
     let sandbox = sandbox.file("test_it.py", format!("def test_a(): assert hash('x') % 4 != {}", hash.trim()));
     let pytest = [python().to_str().unwrap(), "-m", "pytest", "-p", "no:cacheprovider"];
-    let run = sandbox.unflake(["run"]).json().arg("--").args(pytest).env("PYTHONHASHSEED", "1").finish().expect_exit(0);
+    let run = sandbox
+        .unflake(["run", "--new-processes", "8"])
+        .json()
+        .arg("--")
+        .args(pytest)
+        .env("PYTHONHASHSEED", "1")
+        .finish()
+        .expect_exit(0);
     let finding = &run.list("findings")[0];
     assert_eq!(finding["kind"], "flaky-seed-dependent", "{finding}");
     let (sentence, reproduce) = (finding["sentence"].as_str().unwrap(), &finding["reproduce"]);

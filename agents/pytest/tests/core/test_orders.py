@@ -131,3 +131,28 @@ def test_code_of_the_agent_has_no_file_names(project):
         """
     ).ready()
     assert agent.outcomes(0) == ["passed"]
+
+
+def test_reports_of_forks_are_written_by_the_process_that_was_forked(project):
+    unflake = project(
+        {"test_a.py": "def test_a(): assert 0", "test_b.py": "import os\ndef test_b(): os._exit(3)"}, "--junitxml=own.xml"
+    )
+    agent = unflake.ready()
+    assert "one_process" not in agent.ready
+    for number in (0, 1):
+        fork = unflake.fork(agent, 1 + number)
+        fork.order("run", tests=[number], again=0, reported=True)
+        fork.order("end")
+        fork.remaining()
+    agent.order("end", failed=0)
+    assert agent.remaining()[-1] == {"event": "bye"}
+    assert unflake.wait() == 0
+    with open(os.path.join(project.directory, "own.xml")) as file:
+        own = file.read()
+    assert 'tests="2"' in own and 'failures="2"' in own
+    assert "assert 0" in own and "the process of this test died" in own
+
+
+@pytest.mark.parametrize("option", ["-x", "--maxfail=2"])
+def test_limits_of_failures_need_one_process(project, option):
+    assert "--maxfail" in project("def test_a(): pass", option).ready().ready["one_process"]

@@ -35,6 +35,19 @@ def test_failing_test_is_retried_until_it_passes(project):
     assert unflake.end(agent) == 1
 
 
+def test_a_project_that_reorders_its_tests_is_reported(project):
+    unflake = project(
+        {
+            "conftest.py": "def pytest_collection_modifyitems(items): items.reverse()",
+            "test_it.py": "def test_one(): pass\n\ndef test_two(): pass",
+        }
+    )
+    agent = unflake.ready()
+    assert agent.ids == ["test_it.py::test_two", "test_it.py::test_one"]
+    assert agent.ready["reorders"] is True
+    assert unflake.end(agent) == 0
+
+
 LOG = """
 import pytest
 log = []

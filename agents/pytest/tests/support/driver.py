@@ -1,5 +1,6 @@
 """Plays unflake: starts pytest with the agent in a project, sends orders, collects events."""
 
+import functools
 import json
 import os
 import select
@@ -8,6 +9,8 @@ import socket
 import subprocess
 import sys
 import time
+
+from warm_python import WarmPython
 
 AGENT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TIMEOUT = 60  # In seconds. Generous, for busy machines.
@@ -92,6 +95,18 @@ class Connection:
         self._socket.close()
 
 
+@functools.lru_cache(None)
+def warm_python():
+    """The interpreter whose forks are pytest."""
+    return WarmPython(_without_settings(os.environ))
+
+
+def _without_settings(environment):
+    """Without what the pytest that runs these tests, and its plugins, tell their own children."""
+    left_out = "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "COV_CORE_SOURCE"
+    return {name: value for name, value in environment.items() if name not in left_out}
+
+
 class FakeUnflake:
     """A project in a directory, and pytest with the agent running in it."""
 
@@ -110,9 +125,8 @@ class FakeUnflake:
         self._start(args, **options)
 
     def _start(self, args, reports="yes", limit=None, environment=0, variables=None, command=None, plugins=False):
-        env = dict(os.environ, **(variables or {}))
-        for name in ("PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "COV_CORE_SOURCE"):
-            env.pop(name, None)
+        variables = variables or {}
+        env = _without_settings(dict(os.environ, **variables))
         if not plugins:  # Loading them takes most of the time, and most tests need none.
             env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         changed = {"PYTHONPATH": AGENT, "PYTEST_PLUGINS": "unflake_agent"}
@@ -128,9 +142,13 @@ class FakeUnflake:
         )
         if limit is not None:
             env["UNFLAKE_OUTPUT_LIMIT"] = str(limit)
-        base = ["-p", "no:cacheprovider"]
+        arguments = ["-p", "no:cacheprovider"] + list(args)
+        # Other variables may change how the interpreter itself starts.
+        if command is None and not plugins and all(name.startswith("UNFLAKE_") for name in variables):
+            self.process = warm_python().start(arguments, self.directory, env)
+            return
         self.process = subprocess.Popen(
-            (command or [sys.executable, "-m", "pytest"]) + base + list(args),
+            (command or [sys.executable, "-m", "pytest"]) + arguments,
             cwd=self.directory,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -44,6 +44,7 @@ class AttemptPlugin:
         self._wire = None
         self._collection_errors = []
         self._deselected = 0
+        self._reorders = False
         # Of the current attempt:
         self._began = 0.0
         self._reports = []

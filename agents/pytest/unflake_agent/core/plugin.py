@@ -20,6 +20,7 @@ from .fork_preparation import (
     warm_up_tracebacks,
 )
 from .forks import Forker
+from .forwarded_reports import ReportForwarder, replay_reports, why_one_process
 from .guard import is_of_agent
 from .items import node_path
 from .private_world import PrivateWorld
@@ -46,6 +47,7 @@ class Agent(AttemptPlugin):
         self.randomness = self._forker.randomness
         self._source_cache = SourceCache()
         self._state = None  # From the first state order on.
+        self._forwarder = None  # Where another process writes the reports of the tests that run here.
         self._unparsed_files = None  # From the first fork on.
         self._private_world = None  # From the first private fork on.
 
@@ -78,6 +80,7 @@ class Agent(AttemptPlugin):
                 self._hand_over(config, controller)
                 return None
             option.numprocesses, option.dist, option.tx = None, "no", []
+            self._reorders = not any(word.startswith(("-n", "--numprocesses")) for word in config.invocation_params.args)
             self._note("%s is not used: %s" % ("-n %s" % workers if workers else "--dist %s" % dist, why))
         for name, asked in (("usepdb", "--pdb"), ("trace", "--trace")):
             if getattr(option, name, False):
@@ -119,6 +122,15 @@ class Agent(AttemptPlugin):
         if not self._writes_reports:
             self._exit_without_reports(session.config)
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        before = {id(item): position for position, item in enumerate(items)}
+        yield
+        positions = [before[id(item)] for item in items if id(item) in before]
+        # A random order is the given one by chance.
+        shuffles = config.pluginmanager.hasplugin("randomly") and getattr(config.option, "randomly_reorganize", False)
+        self._reorders = self._reorders or shuffles or positions != sorted(positions)
+
     def pytest_internalerror(self, excrepr):
         if self._wire is not None:
             self._send_problem("internal", None, str(excrepr))
@@ -143,14 +155,19 @@ class Agent(AttemptPlugin):
         with self._guard:
             self._send_listing(session.items)
             self._collected(session)
-            self._wire.send(
-                "ready", tests=len(session.items), deselected=self._deselected, unforkable=self._forker.obstacle()
-            )
+            obstacle, one_process = self._forker.obstacle(), why_one_process(session.config)
+            ready = {"tests": len(session.items), "deselected": self._deselected, "unforkable": obstacle}
+            if one_process is not None:
+                ready["one_process"] = one_process
+            if self._reorders:
+                ready["reorders"] = True
+            self._wire.send("ready", **ready)
         try:
             while self._execute(self._wire.next_order()):
                 pass
         except KeyboardInterrupt as interrupt:
             self._stop = interrupt
+            self._replay_reports(is_complete=False)
             self._tear_down()
         except BaseException as error:
             # An instrument may also raise in code of pytest, which lets it through.
@@ -171,6 +188,8 @@ class Agent(AttemptPlugin):
         """Executes one order. Whether more are to come."""
         kind = order.get("order")
         if kind == "run":
+            if order.get("reported"):
+                self._forward_reports()
             self._run(order["tests"], order["again"], order.get("hold", False))
         elif kind in STATE_ORDERS:
             self._execute_state_order(order)
@@ -181,6 +200,7 @@ class Agent(AttemptPlugin):
         elif kind == "reap":
             self._wire.send("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
         elif kind == "end":
+            self._replay_reports(is_complete=True)
             if order.get("failed") is not None:
                 self._session.testsfailed = order["failed"]
                 if not order["failed"] and isinstance(self._stop, self._session.Failed):
@@ -244,12 +264,26 @@ class Agent(AttemptPlugin):
                 self._unsent += self._wire.encode("stopped", **stopped)
                 self._tear_down()
                 break
+        if self._forwarder is not None:
+            self._forwarder.end()
         if self._state is not None:
             for written in self._state.stop_watch():
                 self._unsent += self._wire.encode("written", **written)
         self._wire.send_lines(self._unsent + b'{"event":"idle"}\n')
         self._unsent = b""
         self._setup_error = self._repeated_setup_error = None
+
+    # -- Reports -----------------------------------------------------------------------------------
+
+    def _forward_reports(self):
+        if self._forwarder is None and not self._writes_reports:
+            self._forwarder = ReportForwarder(self._side, self._name(), self._session.config, self._guard)
+            self._session.config.pluginmanager.register(self._forwarder, "unflake-forwarder")
+
+    def _replay_reports(self, is_complete):
+        if self._writes_reports and self._side:
+            replay_reports(self._side, self._session.config, is_complete)
+            self._reports.clear()
 
     # -- Forks and exit ----------------------------------------------------------------------------
 

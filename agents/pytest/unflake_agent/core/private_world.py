@@ -45,7 +45,12 @@ class PrivateWorld:
         self._mount("none", "/", None, MS_REC | MS_PRIVATE)
         if plan["overlays"]:
             self._mount("none", plan["layers"], "tmpfs")
-        held = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in plan["through"]]
+        held = []
+        for path in plan["through"]:
+            try:
+                held.append((path, os.open(path, os.O_PATH | os.O_CLOEXEC)))
+            except FileNotFoundError:
+                pass  # What was mounted when the plan was made may be gone: others use this machine, too.
         for overlay in plan["overlays"]:
             os.mkdir(overlay["upper"], 0o755)
             os.mkdir(overlay["work"], 0o755)
@@ -54,7 +59,10 @@ class PrivateWorld:
             self._mount("overlay", directory, "overlay", 0, overlay["options"])
             for path, descriptor in sorted(held, key=lambda one: one[0].count("/")):
                 if path.startswith(directory + "/"):
-                    self._mount("/proc/self/fd/%d" % descriptor, path, None, MS_BIND | MS_REC)
+                    try:
+                        self._mount("/proc/self/fd/%d" % descriptor, path, None, MS_BIND | MS_REC)
+                    except FileNotFoundError:
+                        pass
             # A later overlay may cover this one, and what is below it.
             held.append((directory, os.open(directory, os.O_PATH | os.O_CLOEXEC)))
         for _, descriptor in held:

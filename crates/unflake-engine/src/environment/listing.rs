@@ -14,9 +14,13 @@ pub(crate) struct Listing {
     pub(crate) deselected: u32,
     /// Why the process cannot be forked.
     pub(crate) unforkable: Option<String>,
+    /// Why the tests have to run in this process.
+    pub(crate) one_process: Option<String>,
     /// Tests run in processes of their own, so that an environment that has run tests is as good as
     /// a new one.
     pub(crate) isolated: bool,
+    /// The plain runner does not keep the order in which a command names tests.
+    pub(crate) reorders: bool,
     /// Test files are relative to this directory.
     pub(crate) root: String,
     /// Of tests that declare any.
@@ -36,6 +40,7 @@ impl Listing {
         deselected: u32,
         unforkable: Option<String>,
         isolated: bool,
+        reorders: bool,
     ) -> Self {
         let mut needs = HashMap::new();
         let test = |listed: ListedTest| {
@@ -46,7 +51,8 @@ impl Listing {
         };
         let tests: Vec<Test> = listed.into_iter().map(test).collect();
         let number_of = (0..).zip(&tests).map(|(number, test)| (test.id.clone(), number)).collect();
-        Self { tests, number_of, deselected, unforkable, isolated, root: self.root.clone(), needs }
+        let root = self.root.clone();
+        Self { tests, number_of, deselected, unforkable, one_process: None, isolated, reorders, root, needs }
     }
 
     pub(crate) fn has_needs(&self) -> bool {

@@ -14,7 +14,7 @@ type NamedTest = (&'static str, fn());
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == "keep") {
+    if arguments.first().is_some_and(|first| first == "supervise") {
         return unflake_engine::supervise(&arguments[1..]);
     }
     if arguments.first().is_some_and(|first| first == "write-and-continue") {

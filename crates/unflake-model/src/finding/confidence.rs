@@ -73,18 +73,29 @@ fn is_controlled(evidence: &Repeats) -> bool {
     evidence.tried > 1 && evidence.seen == evidence.tried && evidence.alone_tried > 1
 }
 
+/// A p-value takes runs for independent. Two that fail in one busy moment have much in common.
+const LEAST_RUNS: u32 = 3;
+
 fn of_divergence(divergence: &Divergence) -> Option<Confidence> {
     divergence.locations.first().map(|start| match divergence.proof {
         Some(_) => Confidence::Proven,
-        None if start.rejected => Confidence::Possible,
+        None if start.rejected || divergence.has_few_runs() => Confidence::Possible,
         None => Confidence::of_p_value(start.chance),
     })
+}
+
+impl Divergence {
+    /// Whether too few runs of either outcome were compared for more than a possibility.
+    pub fn has_few_runs(&self) -> bool {
+        let explained = self.locations.first().map_or(0, |start| start.failing);
+        explained.min(self.runs.saturating_sub(self.failed)) < LEAST_RUNS
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Leak, NioMode, OrderKind};
+    use crate::{Cause, DivergenceKind, Leak, Location, NioMode, OrderKind, SourceLine};
 
     fn confidence(detail: Detail) -> Option<Confidence> {
         Finding { test: "t".into(), detail, sentence: String::new(), reproduce: Vec::new(), replays: Vec::new() }
@@ -137,5 +148,37 @@ mod tests {
         };
         assert_eq!(leak(LeakKind::Proven), Some(Confidence::Proven));
         assert_eq!(leak(LeakKind::Possible), Some(Confidence::Possible));
+    }
+
+    #[test]
+    fn few_runs_of_either_outcome_make_nothing_likely() {
+        let located = |runs, failed| {
+            let line = SourceLine { file: "a.py".into(), line: 1, function: "f".into() };
+            let start = Location {
+                line,
+                how: DivergenceKind::Control,
+                failing: failed,
+                passing: 0,
+                chance: 0.001,
+                sentence: String::new(),
+                value: None,
+                rejected: false,
+            };
+            confidence(Detail::Divergence(Divergence {
+                kind: Cause::Race,
+                because: String::new(),
+                locations: vec![start],
+                shows: None,
+                runs,
+                failed,
+                timed_out: 0,
+                points: Vec::new(),
+                unknown: Vec::new(),
+                proof: None,
+            }))
+        };
+        assert_eq!(located(204, 2), Some(Confidence::Possible));
+        assert_eq!(located(204, 202), Some(Confidence::Possible));
+        assert_eq!(located(204, 3), Some(Confidence::Likely));
     }
 }

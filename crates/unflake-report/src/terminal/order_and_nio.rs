@@ -15,8 +15,11 @@ use crate::{RunReport, TerminalStyle, one_line};
 const MESSAGE_LINES: usize = 12;
 /// State cells shown per cause.
 const CELLS: usize = 8;
-/// Tests shown per cause.
+/// Tests shown per cause, and those of them with their evidence.
 const TESTS: usize = 20;
+const DETAILED: usize = 5;
+/// Blocks of possible findings.
+const POSSIBLE: usize = 10;
 
 /// Writes the findings. `quiet` leaves out what needs no action.
 pub fn order_and_nio(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -31,12 +34,22 @@ pub fn order_and_nio(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &
         term.head(Tone::Bad, "ERROR", format::problem_text(problem.kind))?;
         term.quote(term.indent() + 2, &problem.text, MESSAGE_LINES * 2, Keep::Ends)?;
     }
+    let (mut possible, mut left_out) = (0, 0);
     for group in groups(run, quiet) {
+        possible += usize::from(is_possible(group[0].0));
+        if is_possible(group[0].0) && possible > POSSIBLE && !style.shows_all() {
+            left_out += group.len();
+            continue;
+        }
         term.blank()?;
         match &group[..] {
             [(finding, label)] => entry(term, run, finding, label)?,
-            group => shared_cause(term, run, group)?,
+            group => shared_cause(term, run, group, style.shows_all())?,
         }
+    }
+    if left_out > 0 {
+        term.blank()?;
+        term.cut(0, &format!("and {}", format::count(left_out, "more possible finding")))?;
     }
     if !quiet {
         summary::notes(term, run.notes)?;
@@ -112,24 +125,28 @@ fn groups<'a>(run: &RunReport<'a>, quiet: bool) -> Vec<Vec<Labelled<'a>>> {
 }
 
 /// One block for several tests that one cause explains.
-fn shared_cause(term: &mut TermWriter, run: &RunReport, group: &[Labelled]) -> io::Result<()> {
+fn shared_cause(term: &mut TermWriter, run: &RunReport, group: &[Labelled], shows_all: bool) -> io::Result<()> {
     let (first, label) = group[0];
     let confidence = first.confidence().map(|confidence| format!(" ({})", confidence.word())).unwrap_or_default();
     term.head(Tone::Odd, label, &format!("{} with one cause{confidence}", format::count(group.len(), "test")))?;
     let indent = term.indent();
     let explained = group.iter().find(|(finding, _)| state_of(run, finding).is_some());
     show_cause(term, run, explained.map_or(first, |(finding, _)| finding))?;
-    for (finding, _) in group.iter().take(TESTS) {
+    let shown = if shows_all { group.len() } else { TESTS };
+    for (at, (finding, _)) in group.iter().take(shown).enumerate() {
         term.line(&[(Tone::Usual, &" ".repeat(indent)), (Tone::Bold, &one_line(finding.test.as_str()))])?;
+        if at >= DETAILED && !shows_all {
+            continue;
+        }
         term.prose(indent + 2, Tone::Usual, &one_line(&finding.sentence))?;
         match run.not_useful(finding) {
             Some(feedback) => term.prose(indent + 2, Tone::Faint, &format::feedback_text(feedback))?,
             None => summary::reproduce(term, indent + 2, finding)?,
         }
     }
-    match group.len().saturating_sub(TESTS) {
+    match group.len().saturating_sub(shown) {
         0 => Ok(()),
-        more => term.cut(indent, &format!("and {} more with this cause", format::count(more, "test"))),
+        more => term.cut(indent, &format!("and {} with this cause", format::count(more, "more test"))),
     }
 }
 

@@ -20,6 +20,9 @@ const LOG_SHARE: f64 = 0.1;
 const LOG_SECONDS: f64 = 5.0;
 const LOG_ANYWAY_SECONDS: f64 = 30.0;
 
+/// How many failures stay above the status line of a terminal. It counts the others.
+const LIVE_FAILURES: usize = 25;
+
 /// State of a running run. Times are seconds since it began.
 #[derive(Default)]
 pub(crate) struct ProgressState {
@@ -40,8 +43,16 @@ pub(crate) struct ProgressState {
 
 enum ProgressOutput {
     Silent,
-    Terminal { drawn: Option<f64>, shown: bool },
-    Log { written: f64, share: f64 },
+    Terminal {
+        drawn: Option<f64>,
+        shown: bool,
+        /// Failures so far.
+        failures: usize,
+    },
+    Log {
+        written: f64,
+        share: f64,
+    },
 }
 
 /// Live progress of one run.
@@ -54,7 +65,8 @@ pub struct Progress {
 impl Progress {
     /// One status line, redrawn in place; failures stay above it.
     pub fn terminal(style: TerminalStyle) -> Self {
-        Self { style, state: ProgressState::default(), output: ProgressOutput::Terminal { drawn: None, shown: false } }
+        let output = ProgressOutput::Terminal { drawn: None, shown: false, failures: 0 };
+        Self { style, state: ProgressState::default(), output }
     }
 
     /// Lines for a log: failures as they happen, and the progress at intervals.
@@ -94,7 +106,7 @@ impl Progress {
     pub fn tick(&mut self, now: f64, out: &mut dyn Write) -> io::Result<()> {
         let state = &self.state;
         match &mut self.output {
-            ProgressOutput::Terminal { drawn, shown } if state.phase != RunPhase::Over => {
+            ProgressOutput::Terminal { drawn, shown, .. } if state.phase != RunPhase::Over => {
                 if drawn.is_none_or(|at| now - at >= REDRAW_SECONDS) {
                     *drawn = Some(now);
                     *shown = true;
@@ -120,7 +132,7 @@ impl Progress {
     /// Removes the status line. Call it before writing anything else; the next event or tick
     /// restores it.
     pub fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if let ProgressOutput::Terminal { drawn, shown: shown @ true } = &mut self.output {
+        if let ProgressOutput::Terminal { drawn, shown: shown @ true, .. } = &mut self.output {
             *shown = false;
             *drawn = None;
             write!(out, "\r\x1b[K")?;
@@ -153,6 +165,7 @@ impl Progress {
                 }
             }
             Event::Note(_)
+            | Event::FirstPassSpread { .. }
             | Event::FindingMade(_)
             | Event::TraceRecorded { .. }
             | Event::LayersRecorded { .. }
@@ -171,7 +184,7 @@ impl Progress {
             Event::AttemptEnded(attempt) => {
                 if state.attempted(attempt) {
                     let text = failure::in_one_line(attempt, &self.style);
-                    self.permanent(attempt.test.as_str(), &text, out)?;
+                    self.failed(attempt.test.as_str(), &text, out)?;
                 }
             }
             Event::SessionEnded { session, left, .. } => {
@@ -181,6 +194,19 @@ impl Progress {
             }
         }
         Ok(())
+    }
+
+    /// The first failure of a test. Only so many lines of a terminal stay.
+    fn failed(&mut self, test: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        if let ProgressOutput::Terminal { failures, .. } = &mut self.output {
+            *failures += 1;
+            match *failures - 1 {
+                LIVE_FAILURES => return self.permanent("more failures: the report lists them", "", out),
+                others if others > LIVE_FAILURES => return Ok(()),
+                _ => {}
+            }
+        }
+        self.permanent(test, text, out)
     }
 
     /// A line that stays, for a failure.

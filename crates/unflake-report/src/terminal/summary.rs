@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use unflake_model::{Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind, QuarantineStanding, Shows};
+use unflake_model::{
+    Attempt, Detail, Finding, IntersectKind, Outcome, Problem, ProblemKind, QuarantineStanding, Shows,
+};
 
 use crate::attempts_by_test::{AttemptsByTest, TestAttempts};
 use crate::next_step::{NextStep, diagnosis_rank, is_diagnosis, next_of_verdict};
@@ -39,8 +41,8 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         // New kinds of failure come before unknown ones.
         (filter::most_urgent_kind(run, &finding.test), change)
     });
-    let without_verdict: Vec<&TestAttempts> =
-        cases.list.iter().filter(|case| case.has_failed() && case.finding.is_none()).collect();
+    let is_open = |case: &&TestAttempts| case.has_failed() && case.finding.is_none() && !needs_outside(run, case);
+    let without_verdict: Vec<&TestAttempts> = cases.list.iter().filter(is_open).collect();
 
     let undecided = of(Finding::is_undecided);
 
@@ -65,6 +67,14 @@ pub fn summary(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
     end(term, run, quiet)
 }
 
+/// Whether a test failed in private worlds only and passed outside of them: it needs what they lack.
+fn needs_outside(run: &RunReport, case: &TestAttempts) -> bool {
+    let world = |attempt: &Attempt| run.worlds.iter().find(|world| Some(world.id()) == attempt.world);
+    let is_private = |attempt: &Attempt| world(attempt).is_some_and(|world| !world.private.is_none());
+    let mut passes = case.attempts.iter().filter(|attempt| attempt.outcome.is_pass());
+    case.failures().all(is_private) && passes.any(|attempt| !is_private(attempt))
+}
+
 /// The option that lets a search cover enough, where it did not.
 pub(crate) fn search_longer(term: &mut TermWriter, run: &RunReport) -> io::Result<()> {
     let Some(time) = run.searched.and_then(more_time) else { return Ok(()) };
@@ -81,7 +91,7 @@ pub(crate) fn end(term: &mut TermWriter, run: &RunReport, quiet: bool) -> io::Re
         term.prose(0, tone, &format!("exit {}: {}", run.exit.code, one_line(run.exit.meaning)))?;
     }
     match hidden {
-        0 if term.shortened => term.prose(0, Tone::Faint, "shortened; --json FILE has everything"),
+        0 if term.shortened => term.prose(0, Tone::Faint, "shortened; --full shows more, --json FILE has everything"),
         0 => Ok(()),
         lines => {
             let lines = format::count(lines, "line");

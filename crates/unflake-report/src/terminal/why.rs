@@ -23,6 +23,8 @@ pub struct WhyReport<'a> {
     pub sources: Sources<'a>,
     /// What was tried, in this order.
     pub steps: &'a [WhyStep],
+    /// What was not tried because the budget ended.
+    pub untried: &'a [&'static str],
     /// Failures and runs of the test alone.
     pub alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
@@ -48,6 +50,10 @@ pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn
     match report.findings.first().filter(|finding| finding.confidence().is_some()) {
         Some(root) => found(term, report, root, quiet)?,
         None => not_found(term, report)?,
+    }
+    if !report.untried.is_empty() {
+        let text = format!("{} (budget exhausted; --for gives more time)", report.untried.join(", "));
+        term.labelled_prose(2, "not tried", &text)?;
     }
     term.blank()?;
     counts(term, report)
@@ -109,7 +115,7 @@ fn headline(root: &Finding, all: &[Finding]) -> String {
     let cause = match &root.detail {
         Detail::State(leak) => state_cause(root, leak, all),
         Detail::Divergence(_) => finding_sentence(root).into_owned(),
-        // The word of confidence is said already.
+        // The headline has the confidence already.
         _ => root.sentence.strip_prefix("possible: ").unwrap_or(&root.sentence).to_owned(),
     };
     format!("Root cause ({confidence}): {cause}.")
@@ -158,7 +164,11 @@ fn is_part_of(other: &Finding, root: &Finding) -> bool {
 fn reproduced<'a>(root: &'a Finding, all: &'a [Finding]) -> &'a Finding {
     let has_world = |finding: &&Finding| matches!(&finding.detail, Detail::Factor(influence) if influence.confidence == Confidence::Proven);
     match &root.detail {
-        Detail::Divergence(Divergence { proof: Some(proof), .. }) if proof.name == ForcedValue::WAIT => root,
+        Detail::Divergence(Divergence { proof: Some(proof), .. })
+            if [ForcedValue::WAIT, ForcedValue::SPEED].contains(&&*proof.name) =>
+        {
+            root
+        }
         Detail::Divergence(_) => all.iter().find(has_world).unwrap_or(root),
         // The order shows it in the plain runner.
         Detail::State(_) if root.reproduce.is_empty() => {
@@ -245,6 +255,12 @@ fn not_found(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
         (0, _) if report.ever.0 > 0 => {
             let (failed, ever) = report.ever;
             format!("it passed {runs} of {runs} times alone, and failed {failed} of {ever} times in all")
+        }
+        (0, _) if !report.untried.is_empty() => {
+            let all = report.ever.1;
+            format!(
+                "it passed {runs} of {runs} times alone and never failed in {all} runs, then the budget was exhausted"
+            )
         }
         (0, _) => format!("it passed {runs} of {runs} times alone, and nothing made it fail"),
         (failed, runs) => format!("it failed {failed} of {runs} times alone"),

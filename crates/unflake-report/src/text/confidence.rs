@@ -11,6 +11,10 @@ pub(crate) fn confidence(finding: &Finding) -> Option<String> {
         Detail::Divergence(divergence) if divergence.proof.is_some() => word.to_owned(),
         Detail::Divergence(divergence) => {
             let start = divergence.locations.first()?;
+            if divergence.has_few_runs() {
+                let runs = format::count(divergence.runs as usize, "run");
+                return Some(format!("{word}, {} of {runs} failed", divergence.failed));
+            }
             format!("{word}, {}, {}", p_value(start.chance), format::count(divergence.runs as usize, "run"))
         }
         Detail::Factor(influence) => format!("{word}, {}", p_value(influence.p_value)),

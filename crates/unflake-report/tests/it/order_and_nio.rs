@@ -100,12 +100,29 @@ fn victims_of_one_cell_are_one_block() {
         let test = format!("tests/test_cache.py::test_{at}");
         sample = sample.found(victim(&test)).found(leak(&test));
     }
-    let text = shown(&sample, searched(90, true), &WIDE);
+    let text = shown(&sample, searched(90, true), &TerminalStyle { lines: 200, ..WIDE });
     assert_eq!(text.matches("VICTIM").count(), 1, "{text}");
     assert_eq!(text.matches("written at").count(), 2, "{text}");
-    assert!(text.contains("and 5 tests more with this cause"), "{text}");
+    assert_eq!(text.matches("reproduce").count(), 5, "{text}");
+    assert!(text.contains("and 5 more tests with this cause"), "{text}");
+    let whole = shown(&sample, searched(90, true), &WIDE);
+    assert_eq!(whole.matches("reproduce").count(), 25, "{whole}");
     sample.findings.truncate(4);
     assert_snapshot!(shown(&sample, searched(90, true), &WIDE));
+}
+
+#[test]
+fn few_of_many_possible_findings_have_a_block() {
+    let mut sample = Sample::new(1, "30 flaky tests").passing(30);
+    for at in 0..30 {
+        let mut possible = victim(&format!("tests/test_cache.py::test_{at}"));
+        let Detail::Order(order) = &mut possible.detail else { panic!("a victim") };
+        order.culprits.clear();
+        sample = sample.found(possible);
+    }
+    let text = shown(&sample, searched(90, true), &TerminalStyle { lines: 200, ..WIDE });
+    assert_eq!(text.matches("VICTIM").count(), 10, "{text}");
+    assert!(text.contains("and 20 more possible findings"), "{text}");
 }
 
 #[test]

@@ -120,6 +120,17 @@ fn a_terminal_is_redrawn_ten_times_a_second_at_most() {
 }
 
 #[test]
+fn a_terminal_keeps_few_of_many_failures() {
+    let mut script = EventScript(Vec::new());
+    for at in 0..300 {
+        script.attempt(f64::from(at), f64::from(at) + 0.5, failing(&format!("t.py::a[{at}]"), "Error", "x"));
+    }
+    let failures = |progress| play(progress, &script, 1000.0).matches("✗").count();
+    assert_eq!(failures(Progress::terminal(WIDE)), 26, "25 failures and a line on the others");
+    assert_eq!(failures(Progress::plain(WIDE)), 300);
+}
+
+#[test]
 fn a_slow_test_is_named_in_a_log() {
     let mut script = script();
     let id = TestId::new("tests/test_slow.py::test_all");

@@ -21,7 +21,7 @@ fn report(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
 fn report_after(ever: (u32, u32), findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let sources = |_: &str| None;
     let (steps, alone, page) = (&STEPS, (0, 6), Some("page.html"));
-    let report = WhyReport { findings, sources: &sources, steps, alone, ever, seconds: 4.1, page };
+    let report = WhyReport { findings, sources: &sources, steps, untried: &[], alone, ever, seconds: 4.1, page };
     written(|out| why(&report, style, quiet, out))
 }
 
@@ -67,4 +67,23 @@ fn nothing_found_says_how_it_ended() {
     assert_snapshot!(report(&[], &WIDE, false));
     let failed = report_after((11, 988), &[], &WIDE, false);
     assert!(failed.contains("it passed 6 of 6 times alone, and failed 11 of 988 times in all"), "{failed}");
+}
+
+#[test]
+fn what_the_budget_left_out_is_named() {
+    let sources = |_: &str| None;
+    let (findings, steps, untried, alone, ever) = (&[], &STEPS, &["schedules", "factors"], (0, 6), (0, 53));
+    let report = WhyReport { findings, sources: &sources, steps, untried, alone, ever, seconds: 4.1, page: None };
+    assert_snapshot!(written(|out| why(&report, &WIDE, false, out)));
+}
+
+#[test]
+fn the_speed_of_clocks_proves_a_line() {
+    let mut proven = drawn();
+    let line = proven.divergence().locations[0].line.clone();
+    let (name, failing, passing) = (ForcedValue::SPEED.to_owned(), "10".to_owned(), "0.1".to_owned());
+    proven.divergence().proof = Some(ForcedValue { line, name, failing, failed: 6, passing, passed: 6 });
+    let text = report(&[proven.finding], &WIDE, true);
+    let proof = "clocks 10 times as fast: fails 6 of 6; clocks 0.1 times as fast: passes 6 of 6";
+    assert!(text.contains(proof), "{text}");
 }

@@ -211,7 +211,9 @@ fn add(
     };
     let file = target.map(|target| relative(&target.src_path, &context.here));
     let mut whole = without_choice(cargo, true);
-    whole.extend(["-p".to_owned(), package]);
+    if !has_features(cargo) {
+        whole.extend(["-p".to_owned(), package]);
+    }
     whole.extend(selecting);
     let Some(listed) = listed else {
         suite.notes.push(format!("{name} has a test harness of its own: it is run as one test"));
@@ -244,13 +246,21 @@ fn named(package: &str, target: &CargoTarget) -> (String, Vec<String>) {
     }
 }
 
+/// Whether the command names features. Other packages than the one of a test may have them, and
+/// without those packages cargo refuses the command.
+fn has_features(cargo: &[String]) -> bool {
+    cargo.iter().any(|word| word.starts_with("-F") || word.split('=').next() == Some("--features"))
+}
+
 /// The user's words without those that select packages, targets and tests. `subcommand`: the first
-/// word that is not an option is cargo's subcommand.
+/// word that is not an option is cargo's subcommand. Packages stay selected where features are.
 pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> {
+    const PACKAGES: [&str; 5] = ["--workspace", "--all", "-p", "--package", "--exclude"];
     const CHOOSE: [&str; 8] =
         ["--workspace", "--all", "--all-targets", "--lib", "--bins", "--tests", "--examples", "--benches"];
     const CHOOSE_NAMED: [&str; 10] =
         ["-p", "--package", "--exclude", "--test", "--bin", "--example", "--bench", "-E", "--filterset", "--partition"];
+    let keeps_packages = has_features(cargo);
     const TAKE_VALUE: [&str; 29] = [
         "-F",
         "--features",
@@ -283,11 +293,16 @@ pub(crate) fn without_choice(cargo: &[String], subcommand: bool) -> Vec<String> 
         "--cargo-message-format",
     ];
     let mut words = Vec::new();
-    let mut rest = cargo.iter();
+    let mut rest = cargo.iter().peekable();
     let mut met_subcommand = !subcommand;
     words.extend(rest.next().cloned());
     while let Some(word) = rest.next() {
         let name = word.split('=').next().unwrap_or(word);
+        if keeps_packages && PACKAGES.contains(&name) {
+            words.push(word.clone());
+            words.extend(rest.next_if(|_| name == word && CHOOSE_NAMED.contains(&name)).cloned());
+            continue;
+        }
         if CHOOSE.contains(&name) || word == "--no-fail-fast" {
             continue;
         }
@@ -319,7 +334,9 @@ mod tests {
     #[test]
     fn the_command_for_one_test_keeps_what_does_not_choose() {
         let check = |command: &str, expected: &str| assert_eq!(without_choice(&words(command), true), words(expected));
-        check("cargo +nightly test --workspace --release -F a,b parse", "cargo +nightly test --release -F a,b");
+        check("cargo +nightly test --workspace --release parse", "cargo +nightly test --release");
+        check("cargo test --workspace --lib -F a/b parse", "cargo test --workspace -F a/b");
+        check("cargo test -p a --package=b --features=x --test it", "cargo test -p a --package=b --features=x");
         check("cargo test --test it -p shop --target-dir t --exclude=x", "cargo test --target-dir t");
         check("cargo test --color never parse -Z unstable-options", "cargo test --color never -Z unstable-options");
     }

@@ -244,7 +244,9 @@ impl OrderRunner<'_> {
             None if in_process => program.start_in_process(&tests),
             None => program.start(&tests, jobs),
         };
+        let mut is_there = true;
         let ended = spec.and_then(|mut spec| {
+            is_there = spec.has_program();
             if let Some((recorder, directory)) = &trace {
                 spec.variables.extend(recorder.variables(directory));
             }
@@ -263,6 +265,17 @@ impl OrderRunner<'_> {
             let _ = std::fs::remove_dir_all(directory);
         }
         if agent_failed {
+            return Vec::new();
+        }
+        // It is our world that cannot be entered. Without one, and where the program does not exist, it is the
+        // project that cannot start it.
+        if let Err(error) = &ended
+            && is_there
+            && self.spawn.is_some()
+            && progress.iter().all(|one| *one != ReportedProgress::Done)
+        {
+            let text = format!("the process of {} could not be started: {error}", tests[0].id);
+            self.connection.send(&AgentMessage::Problem { kind: ProblemKind::Protocol, place: None, text });
             return Vec::new();
         }
         if !program.is_ordered() {

@@ -156,6 +156,8 @@ impl ListedDriver {
             tests: self.suite.tests.len() as u32,
             deselected: self.suite.deselected,
             unforkable: None,
+            one_process: None,
+            reorders: false,
             isolated: true,
         });
     }

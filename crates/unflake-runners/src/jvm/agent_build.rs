@@ -83,6 +83,11 @@ impl FrameworkSupport {
             && has("org/junit/jupiter/api/Test.class")
             && has("org/junit/jupiter/engine/JupiterTestEngine.class");
         let oldest = kind == "junit" && !classic;
+        // Surefire takes this provider where it knows no framework on the class path, such as Jupiter
+        // before version 2.22.
+        if oldest && !has("junit/framework/TestCase.class") {
+            return Err("classes without JUnit 3, JUnit 4 or TestNG; Jupiter needs Surefire 2.22 or later");
+        }
         Ok(Self { platform, jupiter, classic, oldest, testng: kind == "testng" })
     }
 }
@@ -278,6 +283,19 @@ fn javac(java: Option<&Path>) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_class_path_without_a_framework_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let jar = |name: &str, class: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, class).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        let of = |jar| FrameworkSupport::of("org.apache.maven.surefire.junit.JUnit3Provider", &[jar]);
+        assert!(of(jar("jupiter.jar", "org/junit/jupiter/api/Test.class")).unwrap_err().contains("Jupiter needs"));
+        assert!(of(jar("junit3.jar", "junit/framework/TestCase.class")).unwrap().oldest);
+    }
 
     #[test]
     fn what_was_made_is_used_again_until_it_is_damaged() {

@@ -112,16 +112,10 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
         settings: Vec::new(),
     };
     let mut suite = ListedSuite { root: context.here.clone(), at_once: Some(1), ..ListedSuite::default() };
-    let mut words = vec!["java".to_owned()];
-    words.extend(compiled.options.iter().cloned());
-    words.extend(["-cp".to_owned(), compiled.class_path.join(":"), "org.junit.runner.JUnitCore".to_owned()]);
     let assertions = Assertions::wanted(context);
     let (jvm, listing) = compiled.listed(context, assertions.as_ref(), &mut suite)?;
-    // JUnit 4 has a program that runs a class. JUnit 5 has none that is always there.
-    jvm.add(&listing, Forks::ONE, &mut suite, |test| match test.key.starts_with("classic:") {
-        true => words.iter().chain([&test.class]).cloned().collect(),
-        false => context.command.to_vec(),
-    });
+    // No program that runs a single test is always there: the user's command only compiles.
+    jvm.add(&listing, Forks::ONE, &mut suite, |_| Vec::new());
     suite.assertions = assertions.and_then(Assertions::into_filter);
     Ok(suite)
 }

@@ -29,6 +29,15 @@ pub(crate) struct ProcessSpec {
     pub(crate) spawn: Option<SpawnSpec>,
 }
 
+impl ProcessSpec {
+    /// Whether its program exists, as far as it can be known without a search in `PATH`.
+    pub(crate) fn has_program(&self) -> bool {
+        let Some(program) = self.words.first().filter(|word| word.contains('/')) else { return true };
+        let directory = self.directory.clone().unwrap_or_default();
+        directory.join(program).exists()
+    }
+}
+
 /// How a process ended, with its bounded output.
 #[derive(Clone)]
 pub(crate) struct ProcessEnd {

@@ -31,6 +31,9 @@ const TAKES_VALUE: [&str; 22] = [
     "--timeout",
 ];
 
+/// Programs whose words name tasks: `nox -s pytest` passes no further word to pytest.
+const TASK_RUNNERS: [&str; 9] = ["doit", "inv", "invoke", "just", "make", "ninja", "nox", "task", "tox"];
+
 /// The user's command with its paths replaced by the tests; unchanged without tests.
 ///
 /// None for a test that occurs twice, which pytest runs once, and for a command that starts pytest
@@ -61,8 +64,11 @@ fn one_process_to_the_end(words: &[String]) -> impl Iterator<Item = String> + us
 }
 
 pub(super) fn is_pytest(word: &str) -> bool {
-    let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
-    name == "pytest" || name == "py.test"
+    matches!(file_name(word), "pytest" | "py.test")
+}
+
+fn file_name(word: &str) -> &str {
+    Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word)
 }
 
 /// Whether the command is `python -m unittest`, in any version of Python.
@@ -74,6 +80,9 @@ pub(super) fn starts_unittest(command: &[String]) -> bool {
 /// The command up to pytest and its options, without the paths of files to test.
 fn without_paths(command: &[String], here: &Path) -> Option<Vec<String>> {
     let runner = command.iter().position(|word| is_pytest(word))?;
+    if command[..runner].iter().any(|word| TASK_RUNNERS.contains(&file_name(word))) {
+        return None;
+    }
     let mut words = command[..=runner].to_vec();
     let mut rest = command[runner + 1..].iter();
     while let Some(word) = rest.next() {
@@ -97,10 +106,11 @@ fn without_paths(command: &[String], here: &Path) -> Option<Vec<String>> {
 
 /// A test id as pytest accepts it when started in `here`.
 pub(super) fn seen_from(test: &str, root: Option<&Path>, here: &Path) -> String {
-    match root.and_then(|root| here.strip_prefix(root).ok()) {
-        Some(below) => "../".repeat(below.components().count()) + test,
-        None => test.to_owned(),
-    }
+    let Some(root) = root else { return test.to_owned() };
+    let common = here.components().zip(root.components()).take_while(|(one, other)| one == other).count();
+    let up = "../".repeat(here.components().count() - common);
+    let down = root.components().skip(common).map(|part| format!("{}/", part.as_os_str().display()));
+    up + &down.collect::<String>() + test
 }
 
 #[cfg(test)]
@@ -139,6 +149,7 @@ mod tests {
         assert_eq!(reproduced("pytest", &["t.py::a", "t.py::a"]), None);
         assert_eq!(reproduced("pytest", &["t.py::a", "t.py::b", "t.py::a"]), None);
         assert_eq!(reproduced("make test", &["t.py::a"]), None);
+        assert_eq!(reproduced("python -m nox -s pytest", &["t.py::a"]), None);
     }
 
     #[test]
@@ -146,5 +157,7 @@ mod tests {
         let root = Path::new("/p");
         assert_eq!(seen_from("tests/t.py::a", Some(root), Path::new("/p/tests/unit")), "../../tests/t.py::a");
         assert_eq!(seen_from("tests/t.py::a", Some(root), root), "tests/t.py::a");
+        assert_eq!(seen_from("tests/t.py::a", Some(Path::new("/p/sub")), root), "sub/tests/t.py::a");
+        assert_eq!(seen_from("t.py::a", Some(Path::new("/p/a")), Path::new("/p/b")), "../a/t.py::a");
     }
 }

@@ -226,13 +226,14 @@ fn trace_support(interpreter: &str, native: bool) -> Option<TraceSupport> {
     let version = (numbers.next()?, numbers.next()?);
     let (good, description) = match name {
         "CPython" if native && version >= (3, 12) => {
-            (true, "lines by sys.monitoring and native code, beside any other tool; values in Python")
+            (true, "lines by sys.monitoring and native code, together with any other tool; values in Python")
         }
-        "CPython" if native && version >= (3, 9) => {
-            (true, "lines by PyEval_SetTrace and native code, not beside coverage or a debugger; values in Python")
-        }
+        "CPython" if native && version >= (3, 9) => (
+            true,
+            "lines by PyEval_SetTrace and native code, not together with coverage or a debugger; values in Python",
+        ),
         "CPython" if version >= (3, 12) => (false, "by sys.monitoring in Python: slow"),
-        "CPython" | "PyPy" => (false, "by sys.settrace in Python: slow, and not beside coverage or a debugger"),
+        "CPython" | "PyPy" => (false, "by sys.settrace in Python: slow, and not together with coverage or a debugger"),
         _ => return None,
     };
     Some(TraceSupport { good, description })

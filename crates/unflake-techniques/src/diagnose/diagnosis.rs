@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use unflake_model::{
-    Confidence, Coverage, Detail, Event, FactorKind, Finding, Isolation, NioKind, Session, SessionId, TestId,
+    Confidence, Coverage, Detail, Event, Factor, FactorKind, Finding, Isolation, NioKind, Session, SessionId, TestId,
     VerdictKind,
 };
 
@@ -14,6 +14,7 @@ use crate::diagnose::company_trial::CompanyTrial;
 use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
+use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
 use crate::diagnose::steps::{DiagnosisStep, steps};
 use crate::environment::experiment::{Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
@@ -23,13 +24,10 @@ use crate::search::select::select_listed;
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
 
-/// Schedules get this share of what is left of the budget: traces come after them.
-const SCHEDULES_SHARE: f64 = 0.4;
-
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
     pub test: String,
-    /// What the latest run said of the test.
+    /// The verdict of the latest run on the test.
     pub verdict: Option<VerdictKind>,
     /// The steps to try. None: those that its outcomes alone suggest.
     pub steps: Option<Vec<DiagnosisStep>>,
@@ -43,6 +41,8 @@ pub struct DiagnosisConfig {
     pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
     pub seeds: Vec<FactorKind>,
+    /// The factor that changes how fast clocks run. None: it cannot be set.
+    pub speed: Option<FactorKind>,
     /// The factor that delays threads and tasks. None: it cannot be set.
     pub schedules: Option<FactorKind>,
     /// Whether the agent says where it delayed them.
@@ -68,7 +68,8 @@ pub struct Diagnosis {
     left: VecDeque<DiagnosisStep>,
     running: Option<RunningStep>,
     findings: Vec<Finding>,
-    alone: FailureCount,
+    alone: PlainRuns,
+    passing: PassingSpeed,
     costs: Vec<StepCost>,
     sessions: u32,
 }
@@ -92,7 +93,8 @@ impl Diagnosis {
             left: VecDeque::new(),
             running: None,
             findings: Vec::new(),
-            alone: FailureCount::default(),
+            alone: PlainRuns::default(),
+            passing: PassingSpeed::default(),
             costs: Vec::new(),
             sessions: 0,
         }
@@ -110,7 +112,12 @@ impl Diagnosis {
 
     /// Failures and runs of the test alone.
     pub fn alone(&self) -> (u32, u32) {
-        (self.alone.failed, self.alone.runs)
+        (self.alone.count.failed, self.alone.count.runs)
+    }
+
+    /// A speed of clocks at which the few runs of the test passed.
+    pub fn passing_speed(&self) -> Option<Factor> {
+        self.passing.borrow().clone()
     }
 
     fn start(&mut self, tests: &Event) {
@@ -126,7 +133,7 @@ impl Diagnosis {
     }
 
     /// The technique of a step. None: it cannot run here.
-    fn technique(&self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
+    fn technique(&mut self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
         // A long search leaves time for the steps after it.
         let share = if self.left.is_empty() { 1.0 } else { step.share() };
         let seconds = self.budget.seconds_left() * share;
@@ -149,12 +156,18 @@ impl Diagnosis {
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
-                let varies = self.alone.is_mixed();
+                let varies = self.alone.count.is_mixed();
                 Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), varies, seconds))
+            }
+            DiagnosisStep::Speed => {
+                let (kind, alone) = (self.config.speed?, self.alone.clone());
+                let trial = SpeedTrial::new(test.clone(), kind, alone, self.config.fresh_by, seconds);
+                self.passing = trial.passing();
+                Box::new(trial)
             }
             DiagnosisStep::Schedules => {
                 let (kind, names_delays) = (self.config.schedules?, self.config.names_delays);
-                Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds * SCHEDULES_SHARE))
+                Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds))
             }
             DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
         })
@@ -188,11 +201,19 @@ impl Diagnosis {
         done.cost.seconds = done.time.map_or(0.0, |(first, last)| (last - first) as f64 / 1e6);
         self.costs.push(done.cost);
         if done.cost.step == DiagnosisStep::Retries {
-            self.left = steps(self.alone, self.config.verdict).into();
+            self.left = steps(self.alone.count, self.config.verdict).into();
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {
             // Which line draws the number, or waits too short, is still to be found.
+            DiagnosisStep::Speed if !found.is_empty() && self.alone.count.failed > 0 => {
+                self.left = [DiagnosisStep::Divergence].into();
+            }
+            DiagnosisStep::Speed if self.alone.count.failed > 0 && self.passing_speed().is_some() => {
+                // Whether a wait decides is cheap to see at that speed, so traces come before schedules.
+                let is_late = |step: &DiagnosisStep| matches!(step, DiagnosisStep::Schedules | DiagnosisStep::Factors);
+                self.left.make_contiguous().sort_by_key(is_late);
+            }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
             DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
                 self.left = [DiagnosisStep::Divergence].into();
@@ -254,7 +275,10 @@ impl Technique for Diagnosis {
             running.time = Some((first.min(began), last.max(ended)));
             let failed = attempt.outcome.is_failure();
             if running.cost.step == DiagnosisStep::Retries && (failed || attempt.outcome.is_pass()) {
-                self.alone = self.alone + FailureCount::new(u32::from(failed), 1);
+                self.alone.count = self.alone.count + FailureCount::new(u32::from(failed), 1);
+                self.alone.failures.extend(attempt.failure.clone().filter(|_| failed));
+                let shortest = self.alone.seconds.map_or(attempt.seconds, |seconds| seconds.min(attempt.seconds));
+                self.alone.seconds = Some(shortest);
             }
         }
         running.technique.observe(&renumbered(event, running.offset), recordings);

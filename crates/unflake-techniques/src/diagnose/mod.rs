@@ -7,4 +7,5 @@ pub(crate) mod fix_check;
 pub(crate) mod retries;
 pub(crate) mod schedule_trial;
 pub(crate) mod seed_trial;
+pub(crate) mod speed_trial;
 pub(crate) mod steps;

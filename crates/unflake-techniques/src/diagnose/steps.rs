@@ -17,6 +17,8 @@ pub enum DiagnosisStep {
     Company,
     /// The test in new processes with chosen seeds.
     Seeds,
+    /// The test where clocks run faster and slower.
+    Speed,
     /// The test with threads and tasks in other orders.
     Schedules,
     /// The test in worlds that differ in one factor.
@@ -36,6 +38,7 @@ impl DiagnosisStep {
             Self::Order => "order",
             Self::Company => "concurrency",
             Self::Seeds => "seeds",
+            Self::Speed => "clock speed",
             Self::Schedules => "schedules",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
@@ -46,42 +49,43 @@ impl DiagnosisStep {
     /// How much of the time that is left it may take where other steps follow.
     pub(crate) fn share(self) -> f64 {
         match self {
-            Self::Order | Self::Factors => 0.4,
+            Self::Order | Self::Factors | Self::Schedules => 0.4,
+            Self::Speed | Self::Seeds | Self::Company => 0.5,
             _ => 1.0,
         }
     }
 }
 
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
-/// test ended alone. `verdict`: what the latest run said of it.
+/// test ended alone. `verdict`: that of the latest run.
 pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
     match verdict {
         // Chance decides each time, so other tests have nothing to do with it.
-        _ if alone.is_mixed() => vec![Seeds, Schedules, Divergence, Factors],
+        _ if alone.is_mixed() => vec![Speed, Seeds, Schedules, Divergence, Factors],
         Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Company, Factors],
         // Forks share what a process draws, which a few processes show; else it may need other tests.
-        _ if alone.failed > 0 => vec![Seeds, Order, Factors],
+        _ if alone.failed > 0 => vec![Speed, Seeds, Order, Factors],
         Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
-            vec![Idempotence, Company, Seeds, Schedules, Divergence, Order, Factors]
+            vec![Idempotence, Speed, Company, Seeds, Schedules, Divergence, Factors, Order]
         }
-        _ => vec![Idempotence, Order, Company, Seeds, Schedules, Factors, Divergence],
+        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds};
+    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
-        assert_eq!(steps(FailureCount::new(2, 6), None), [Seeds, Schedules, Divergence, Factors]);
+        assert_eq!(steps(FailureCount::new(2, 6), None), [Speed, Seeds, Schedules, Divergence, Factors]);
     }
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Company, Seeds, Schedules, Factors, Divergence];
+        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), None), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);

@@ -39,6 +39,11 @@ impl Candidate {
         moments.get(moments.len() / 2).copied()
     }
 
+    /// Corrects the p-value for the number of comparisons.
+    pub(crate) fn correct(&mut self, comparisons: usize) {
+        self.p_value = (self.p_value * comparisons as f64).min(1.0);
+    }
+
     /// Number of failing and of passing runs for which it predicts a failure.
     pub(crate) fn predicted(&self, runs: &AlignedRuns<'_>) -> (usize, usize) {
         let count = |failed| {

@@ -119,8 +119,12 @@ fn starts(runs: &AlignedRuns<'_>, unknown: &mut Vec<String>) -> StartLocations {
         let note = "some values and the outcomes both follow the clock, so they may be unrelated";
         unknown.push(note.to_owned());
     }
-    let blamed = values.found.into_iter().filter(|one| one.p_value < BLAMED);
-    let mut all: Vec<Candidate> = blamed.chain(edge_candidates(runs)).collect();
+    let (edges, comparisons) = edge_candidates(runs, values.examined);
+    let corrected = values.found.into_iter().map(|mut one| {
+        one.correct(comparisons);
+        one
+    });
+    let mut all: Vec<Candidate> = corrected.filter(|one| one.p_value < BLAMED).chain(edges).collect();
     all.retain(|one| one.is_perfect(runs) || one.p_value < BLAMED);
     all.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.p_value.total_cmp(&other.p_value)));
 

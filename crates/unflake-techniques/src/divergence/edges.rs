@@ -65,8 +65,9 @@ impl EdgeUse {
     }
 }
 
-/// Every edge that separates at least some failing runs from passing ones.
-pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>) -> Vec<Candidate> {
+/// Every edge that separates at least some failing runs from passing ones, and how many comparisons
+/// were made in all: `others` were made of something else, and p-values are corrected for both.
+pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>, others: usize) -> (Vec<Candidate>, usize) {
     let exact = ExactTest::new(runs.all.len());
     let mut found = Vec::new();
     let mut examined: HashSet<Vec<bool>> = HashSet::new();
@@ -92,10 +93,10 @@ pub(crate) fn edge_candidates(runs: &AlignedRuns<'_>) -> Vec<Candidate> {
         }
     }
     let sums = cross_thread_edges(runs, &all_taken, &exact, &mut examined);
-    let all = examined.len() as f64;
-    found.extend(significant(sums, all));
-    found.iter_mut().for_each(|one| one.p_value = (one.p_value * all).min(1.0));
-    found
+    let all = examined.len() + others;
+    found.extend(significant(sums, all as f64));
+    found.iter_mut().for_each(|one| one.correct(all));
+    (found, all)
 }
 
 /// Edges of one thread of one run, from where runs begin to differ.

@@ -67,6 +67,8 @@ pub struct Locate {
     pending: HashMap<EnvironmentId, TraceId>,
     traced: u32,
     requested: u32,
+    /// Examinations so far. Each is another chance to find a difference that means nothing.
+    examined: u32,
     /// Start location of the previous examination.
     previous: Option<(SourceLine, DivergenceKind)>,
     /// No more runs are possible or needed.
@@ -88,6 +90,7 @@ impl Locate {
             pending: HashMap::new(),
             traced: 0,
             requested: 0,
+            examined: 0,
             previous: None,
             done: false,
             complete: false,
@@ -168,6 +171,7 @@ impl Locate {
         if !has_enough(&compared) || is_mixed(&compared) {
             return false;
         }
+        self.examined += 1;
         let found = self.examine(traces);
         let best = found.locations.first();
         let now = best.map(|best| (best.line.clone(), best.how));
@@ -216,7 +220,14 @@ impl Technique for Locate {
                 self.pending.insert(*environment, TraceId(self.traced));
                 self.traced += 1;
             }
-            Event::AttemptEnded(attempt) => self.observe_attempt(attempt, recordings.traces),
+            Event::AttemptEnded(attempt) => {
+                self.observe_attempt(attempt, recordings.traces);
+                // Of the first run and the first that fails: a budget may end before the next batch.
+                let is_first_failure = self.counts.failed == 1 && attempt.outcome.is_failure();
+                if self.runs.len() == 1 || is_first_failure {
+                    self.waits = wait_lines(recordings.traces, &self.runs);
+                }
+            }
             // A test that cannot run once cannot run at all.
             Event::SessionEnded { left, why: Some(_), .. } if !left.is_empty() => self.done = true,
             _ => {}
@@ -247,7 +258,10 @@ impl Technique for Locate {
 
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
         let ([test], true) = (&self.matching[..], both(&self.compared())) else { return Vec::new() };
-        let found = self.examine(recordings.traces);
+        let mut found = self.examine(recordings.traces);
+        for location in &mut found.locations {
+            location.chance = (location.chance * f64::from(self.examined.max(1))).min(1.0);
+        }
         let sentence = match found.locations.first() {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
             None => "no recorded line or value separates its failing runs from the passing ones".to_owned(),

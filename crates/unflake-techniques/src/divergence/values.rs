@@ -24,7 +24,10 @@ const BEFORE_NEXT: f64 = 0.25;
 
 /// Value candidates, and whether any were discarded.
 pub(crate) struct ValueCandidates {
+    /// Their p-values are not corrected, yet.
     pub(crate) found: Vec<Candidate>,
+    /// Number of different comparisons.
+    pub(crate) examined: usize,
     /// Some values and the outcomes both follow the order of the runs, as clocks do.
     pub(crate) like_clocks: bool,
 }
@@ -37,7 +40,8 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
     let outcomes = RunOutcomes { failed: &failed, exact: &exact };
     let order: Vec<Option<f64>> = (0..failed.len()).map(|run| Some(run as f64)).collect();
     let by_order = outcomes.numbers(&order).map_or(usize::MAX, |found| outcomes.mispredicted(&found.predicts));
-    let (mut all, mut examined) = (ValueCandidates { found: Vec::new(), like_clocks: false }, HashSet::new());
+    let (mut all, mut examined) =
+        (ValueCandidates { found: Vec::new(), examined: 0, like_clocks: false }, HashSet::new());
     for thread in 0..runs.threads.len() {
         for ((line, name), seen) in values_by_name(runs, thread) {
             let features = features(&seen);
@@ -60,8 +64,7 @@ pub(crate) fn value_candidates(runs: &AlignedRuns<'_>) -> ValueCandidates {
             }
         }
     }
-    let examined = examined.len() as f64;
-    all.found.iter_mut().for_each(|one| one.p_value = (one.p_value * examined).min(1.0));
+    all.examined = examined.len();
     all
 }
 

@@ -19,7 +19,7 @@ use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest};
 use crate::{Recordings, Technique};
 
 /// Runs in each direction, at least and at most.
-const TIMES: u32 = 5;
+pub(crate) const TIMES: u32 = 5;
 pub(crate) const MOST_TIMES: u32 = 40;
 /// The largest probability that chance alone gives the outcomes of one direction.
 const BY_CHANCE: f64 = 0.01;

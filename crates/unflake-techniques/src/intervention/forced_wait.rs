@@ -2,7 +2,8 @@
 //! wait it fails every time and with a longer one it passes every time, or the other way round.
 //!
 //! A few passes of a test that rarely fails say little. So its waits are forced where it fails
-//! often: as it is, or else in the first of some worlds that disturb its timing.
+//! often: as it is, or else in the first of some worlds that disturb its timing. Where clocks that run
+//! slower make it pass every time, waits are forced there, and five runs each are enough.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,7 +14,7 @@ use unflake_model::{
 };
 
 use crate::finding::finding;
-use crate::intervention::forced_value::{MOST_TIMES, runs_against_chance};
+use crate::intervention::forced_value::{MOST_TIMES, TIMES, runs_against_chance};
 use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest};
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
@@ -28,6 +29,7 @@ const TRIES: u32 = 3;
 /// Settings of a wait.
 const NONE: &str = "0";
 const LONGER: &str = "+1";
+const AS_IT_IS: &str = "+0";
 
 #[derive(Clone, Debug)]
 pub struct WaitInterventionConfig {
@@ -40,8 +42,20 @@ pub struct WaitInterventionConfig {
     pub failures: Vec<Failure>,
     /// Worlds that disturb the timing, the likeliest to make it fail first.
     pub disturbed: Vec<Vec<Factor>>,
+    /// A world in which it passes every time, where one is known.
+    pub passing: Option<PassingWorld>,
     pub fresh_by: Isolation,
     pub seconds: f64,
+}
+
+/// A world in which a test passes every time that fails elsewhere.
+#[derive(Clone, Debug)]
+pub struct PassingWorld {
+    pub factors: Vec<Factor>,
+    /// How it fails elsewhere, the most frequent first.
+    pub failures: Vec<Failure>,
+    /// Failures and runs without an intervention.
+    pub alone: (u32, u32),
 }
 
 pub struct WaitIntervention {
@@ -58,8 +72,12 @@ struct DecidingWait {
 /// Where the test often fails in one way, and how often.
 struct Condition {
     factors: Vec<Factor>,
+    /// Whether it passes every time in this world with the waits as they are.
+    passes: bool,
     failure: Failure,
     count: FailureCount,
+    /// Runs with the failing wait, and with the passing one.
+    times: [u32; 2],
 }
 
 impl WaitIntervention {
@@ -94,19 +112,27 @@ impl Technique for WaitIntervention {
 
 impl DecidingWait {
     fn finding(&self, config: &WaitInterventionConfig) -> Option<Finding> {
-        let Self { condition: Condition { factors, count, failure }, proof } = self;
+        let Self { condition, proof } = self;
+        let Condition { factors, passes: passes_there, count, failure, .. } = condition;
         let options = World::of(factors.clone()).options().join(" ");
-        let under = if options.is_empty() { String::new() } else { format!(" with {options}") };
         let is_too_short = proof.failing == NONE;
         let (too, fails, passes) = match is_too_short {
             true => ("short", "without it", "a second longer"),
             false => ("long", "a second longer", "without it"),
         };
-        let sentence = format!(
-            "the wait is sometimes too {too}: {fails} the test fails, {passes} it passes; as it is, it fails {} of {} \
-             runs{under}",
-            count.failed, count.runs
-        );
+        let FailureCount { failed, runs } = *count;
+        let decides = match *passes_there {
+            // The counts are those without a world.
+            true => format!(
+                "with {options} the test fails {fails} and passes as it is; without {options}, it fails {failed} of \
+                 {runs} runs"
+            ),
+            false => {
+                let under = if options.is_empty() { String::new() } else { format!(" with {options}") };
+                format!("{fails} the test fails, {passes} it passes; as it is, it fails {failed} of {runs} runs{under}")
+            }
+        };
+        let sentence = format!("the wait is sometimes too {too}: {decides}");
         let (line, test) = (proof.line.clone(), &config.test);
         let start = Location {
             line: line.clone(),
@@ -131,7 +157,7 @@ impl DecidingWait {
             unknown: Vec::new(),
             proof: Some(proof.clone()),
         };
-        let [fails, passes] = config.worlds(factors, proof)?;
+        let [fails, passes] = config.worlds(condition, proof)?;
         let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
         let replays = vec![replay(fails, Shows::AlwaysFails), replay(passes, Shows::Passes)];
         let sentence = format!("starts at {}:{}: {sentence}", line.file, line.line);
@@ -141,10 +167,10 @@ impl DecidingWait {
 
 impl WaitInterventionConfig {
     /// With the failing and with the passing wait.
-    fn worlds(&self, factors: &[Factor], proof: &ForcedValue) -> Option<[World; 2]> {
+    fn worlds(&self, condition: &Condition, proof: &ForcedValue) -> Option<[World; 2]> {
         let world = |fails| {
             let forced = self.kind.set(&proof.setting(fails)).ok()?;
-            Some(World::of(factors.iter().cloned().chain([forced]).collect()))
+            Some(World::of(condition.factors.iter().cloned().chain([forced]).collect()))
         };
         Some([world(true)?, world(false)?])
     }
@@ -158,11 +184,10 @@ struct WaitTrial {
 impl WaitTrial {
     async fn run(self) -> Option<DecidingWait> {
         for condition in self.conditions().await {
-            let rate = condition.count.share();
-            // Where it nearly always fails as it is, the passes tell.
-            let times = [runs_against_chance(rate).min(MOST_TIMES), runs_against_chance(1.0 - rate)];
+            let times = condition.times;
             for line in nearest_first(&self.config.waits, &condition.failure) {
                 for (failing, passing) in [(NONE, LONGER), (LONGER, NONE)] {
+                    let passing = if condition.passes { AS_IT_IS } else { passing };
                     let (failed, passed) = (times[0], times[1]);
                     let (failing, passing) = (failing.to_owned(), passing.to_owned());
                     let name = ForcedValue::WAIT.to_owned();
@@ -178,6 +203,17 @@ impl WaitTrial {
 
     /// The ways in which the test often fails as it is, or else in the first world that disturbs it.
     async fn conditions(&self) -> Vec<Condition> {
+        if let Some(PassingWorld { factors, failures, alone }) = &self.config.passing {
+            let count = FailureCount::new(alone.0, alone.1);
+            let condition = |failure: &Failure| Condition {
+                factors: factors.clone(),
+                passes: true,
+                failure: failure.clone(),
+                count,
+                times: [TIMES; 2],
+            };
+            return failures.iter().map(condition).collect();
+        }
         let as_it_is = Vec::new();
         for factors in std::iter::once(&as_it_is).chain(&self.config.disturbed) {
             let world = (!factors.is_empty()).then(|| World::of(factors.clone()));
@@ -194,10 +230,12 @@ impl WaitTrial {
             let seen = &self.config.failures;
             ways.retain(|(failure, _)| seen.is_empty() || seen.iter().any(|other| is_same(failure, other)));
             ways.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-            let conditions = ways.into_iter().map(|(failure, times)| Condition {
-                factors: factors.clone(),
-                failure,
-                count: FailureCount::new(times, runs),
+            let conditions = ways.into_iter().map(|(failure, times)| {
+                let count = FailureCount::new(times, runs);
+                let rate = count.share();
+                // Where it nearly always fails as it is, the passes tell.
+                let times = [runs_against_chance(rate).min(MOST_TIMES), runs_against_chance(1.0 - rate)];
+                Condition { factors: factors.clone(), passes: false, failure, count, times }
             });
             let often: Vec<Condition> = conditions.filter(|condition| condition.count.share() >= OFTEN).collect();
             if !often.is_empty() {
@@ -209,7 +247,7 @@ impl WaitTrial {
 
     /// Whether the outcome follows the wait every time. None: that could not be tried.
     async fn decides(&self, condition: &Condition, proof: &ForcedValue, times: [u32; 2]) -> Option<bool> {
-        let worlds = self.config.worlds(&condition.factors, proof)?;
+        let worlds = self.config.worlds(condition, proof)?;
         for round in 0..times[0].max(times[1]) {
             for (at, fails) in [(0, true), (1, false)] {
                 if round < times[at] && self.fails(&worlds[at], &condition.failure).await? != fails {

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use unflake_model::{
     Attempt, Comparison, Dependencies, EnvironmentId, Event, FactorKind, Finding, Granularity, Isolation, Placement,
-    Purpose, Session, SessionId, TestId, WORLD_NOT_REACHED, World,
+    Purpose, Session, SessionId, Test, TestId, WORLD_NOT_REACHED, World,
 };
 
 use crate::change_impact::unaffected::{AT_BASE, AtBase, BaseCheck, HERE};
 use crate::rerun::confirmation::{CONFIRMATIONS, Confirmation};
 use crate::rerun::failing_test::{FailedTest, failure_site};
+use crate::rerun::first_pass::FirstPass;
 use crate::rerun::left_files::HIDING_ROUNDS;
 use crate::rerun::other_seeds::{Circumstances, RETRIES};
 use crate::rerun::verdict::MissingAttempts;
@@ -76,6 +77,7 @@ pub struct Ladder {
     suite: Vec<TestId>,
     /// Tests that must not run.
     left_out: BTreeSet<TestId>,
+    first_pass: FirstPass,
     /// Whether every session has its own processes, which end with it.
     isolated: bool,
     /// If so: the tests of each suite process in execution order; later, of the processes that
@@ -161,6 +163,7 @@ impl Ladder {
             never_excuse,
             suite: Vec::new(),
             left_out: BTreeSet::new(),
+            first_pass: FirstPass::default(),
             isolated: false,
             processes: BTreeMap::new(),
             passed: HashMap::new(),
@@ -180,6 +183,12 @@ impl Ladder {
     /// Excludes these tests from the run.
     pub fn leaving_out(mut self, tests: BTreeSet<TestId>) -> Self {
         self.left_out = tests;
+        self
+    }
+
+    /// How long tests took in earlier runs.
+    pub fn knowing(mut self, seconds: HashMap<TestId, f64>) -> Self {
+        self.first_pass.seconds = seconds;
         self
     }
 
@@ -463,10 +472,12 @@ impl Technique for Ladder {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         match event {
             Event::TestsListed { tests, isolated, .. } => {
-                let ids = tests.iter().map(|test| &test.id).filter(|test| !self.left_out.contains(test));
-                self.suite = ids.cloned().collect();
+                let tests: Vec<&Test> = tests.iter().filter(|test| !self.left_out.contains(&test.id)).collect();
+                self.suite = tests.iter().map(|test| test.id.clone()).collect();
+                self.first_pass.listed(&tests);
                 self.isolated = *isolated;
             }
+            Event::FirstPassSpread { processes } => self.first_pass.processes = *processes,
             Event::ChangesCompared(compared) => self.compared = Some((**compared).clone()),
             Event::DependenciesRecorded { session, test, on } => self.observe_dependencies(*session, test, on),
             Event::FilesLeft { test, files } => {
@@ -489,8 +500,14 @@ impl Technique for Ladder {
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         if self.requested == 0 {
+            let again = self.rungs.immediate;
+            let shares = std::mem::take(&mut self.first_pass.shares);
+            if !shares.is_empty() {
+                let place = Placement::Fresh(Isolation::Fork);
+                return shares.into_iter().map(|tests| self.session(Purpose::Suite, place, tests, again)).collect();
+            }
             let suite = self.suite.clone();
-            return vec![self.session(Purpose::Suite, Placement::Live, suite, self.rungs.immediate)];
+            return vec![self.session(Purpose::Suite, Placement::Live, suite, again)];
         }
         loop {
             if self.stage == LadderStage::Suite {

@@ -6,11 +6,13 @@
 //! - `confirmation` checks whether a pass is valid beyond its process
 //! - `other_seeds` asks for new processes: do seeds or addresses decide?
 //! - `left_files` hides files that a test wrote: do those outlive its processes?
+//! - `first_pass` spreads the suite over processes, where the user asked for several
 //! - `never_excuse` lists failures that no later pass excuses
 //! - `single_session` runs named tests once, for `unflake replay` and `unflake trace`
 
 pub(crate) mod confirmation;
 pub(crate) mod failing_test;
+pub(crate) mod first_pass;
 pub(crate) mod ladder;
 pub(crate) mod left_files;
 pub(crate) mod never_excuse;

@@ -2,6 +2,7 @@
 
 use unflake_model::{Day, EarlierRuns, Evidence, Isolation, LeftFile, Outcome, Purpose, VerdictKind};
 
+use crate::finding::load_remark;
 use crate::rerun::confirmation::PassStatus;
 use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 use crate::rerun::other_seeds::NewProcesses;
@@ -115,17 +116,11 @@ impl FailedTest {
     }
 }
 
-/// Load per core from which time limits and waits fail without a reason in the code.
-const HIGH_LOAD: f64 = 3.0;
-
 impl FailedTest {
     /// A remark where the machine was busy in all failing attempts. Where a seed or a file decides, it
     /// does not matter.
     pub(crate) fn load_remark(&self) -> Option<String> {
-        let failed = self.attempts.iter().filter(|one| one.outcome.is_failure());
-        let loads: Option<Vec<f64>> = failed.map(|one| one.load).collect();
-        let lowest = loads?.into_iter().min_by(f64::total_cmp).filter(|lowest| *lowest >= HIGH_LOAD)?;
-        Some(format!("; the machine was busy whenever it failed (load of {lowest:.1} per core or more)"))
+        load_remark(self.attempts.iter().filter(|one| one.outcome.is_failure()).map(|one| one.load))
     }
 }
 

@@ -25,8 +25,8 @@ const TRIES: u32 = 5;
 const CONFIRMATIONS: u32 = 10;
 /// Rounds of confirmation.
 const MOST_ROUNDS: u32 = 4;
-/// An accident is less likely than this.
-const SIGNIFICANCE: f64 = 0.01;
+/// An accident is less likely than one in a hundred, although every round is another chance for one.
+const SIGNIFICANCE: f64 = 0.01 / MOST_ROUNDS as f64;
 /// How often a test is examined again that fails in another group and whose companion is not known.
 const MOST_EXAMINATIONS: u32 = 6;
 /// Suspects examined at the same time.

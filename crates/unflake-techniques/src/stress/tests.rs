@@ -1,6 +1,6 @@
 //! Tests of stress: which tests run how often, and which outcomes are findings.
 
-use unflake_model::{Privacy, Timestamp};
+use unflake_model::{Privacy, Problem, Timestamp};
 
 use super::*;
 use crate::simulation::{attempt, listed};
@@ -108,9 +108,10 @@ fn what_fails_beside_copies_only_says_what_they_share() {
     let private = Privacy::all().without(PrivatePart::Network);
     assert_eq!(run_in_worlds(&mut stress, private, |private| private), 4);
     let finding = stress.findings(Recordings::EMPTY).remove(0);
-    let expected = "fails when two run at once: failed in 7 of 7 runs beside copies and in 0 of 3 alone; \
+    let expected = "fails when two run at once: failed in 7 of 7 runs in parallel with copies and in 0 of 3 alone; \
                     copies share ports";
     assert_eq!(finding.sentence, expected);
+    assert_eq!(finding.replays[0].copies, 4, "alone it passes");
     assert_eq!(stress.recording.len(), 1, "the files that it writes are recorded once");
 }
 
@@ -131,6 +132,52 @@ fn what_fails_alone_too_is_real() {
     let mut stress = stress(&["a"], 600.0, None);
     assert_eq!(run_in_worlds(&mut stress, Privacy::default(), |_| true), 1);
     assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
+}
+
+/// Quick tests promise more failures in a second, and would use up the budget.
+#[test]
+fn what_failed_in_its_only_run_comes_first_however_long_it_takes() {
+    let mut stress = stress(&["quick", "slow"], 600.0, None);
+    let first = stress.next_sessions(Recordings::EMPTY);
+    for session in &first {
+        let test = session.tests[0].clone();
+        let is_slow = test.as_str() == "slow";
+        let (outcome, seconds) = if is_slow { (Outcome::Failed, 50.0) } else { (Outcome::Passed, 0.01) };
+        stress
+            .observe(&Event::AttemptEnded(Attempt { seconds, ..attempt(session, &test, outcome) }), Recordings::EMPTY);
+    }
+    let next = stress.next_sessions(Recordings::EMPTY);
+    assert_eq!(next.iter().map(|session| session.tests[0].as_str()).collect::<Vec<_>>(), ["slow"; 3]);
+    assert!(next.iter().all(|session| session.private));
+}
+
+#[test]
+fn nothing_runs_after_results_were_lost() {
+    let mut stress = stress(&["a"], 600.0, Some(4));
+    assert_eq!(stress.next_sessions(Recordings::EMPTY).len(), 1);
+    let problem = Problem { kind: ProblemKind::Protocol, place: None, text: "it could not be started".to_owned() };
+    stress.observe(&Event::Problem(problem), Recordings::EMPTY);
+    assert!(stress.next_sessions(Recordings::EMPTY).is_empty());
+}
+
+#[test]
+fn what_fails_only_while_the_machine_is_busy_is_not_decided() {
+    let verdict = |loads: [f64; 2]| {
+        let mut stress = stress(&["a"], 600.0, None);
+        for _ in 0..20 {
+            for session in stress.next_sessions(Recordings::EMPTY) {
+                let load = Some(loads[usize::from(!session.private)]);
+                let attempt = Attempt { load, ..attempt(&session, &session.tests[0], Outcome::Failed) };
+                stress.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
+            }
+        }
+        let finding = stress.findings(Recordings::EMPTY).remove(0);
+        (finding.verdict().unwrap().kind, finding.sentence)
+    };
+    let busy =
+        "failed in 4 of 4 runs under stress; the machine was busy whenever it failed (load of 3.5 per core or more)";
+    assert_eq!(verdict([12.0, 3.5]), (VerdictKind::NotDecided, busy.to_owned()));
+    assert_eq!(verdict([12.0, 0.5]), (VerdictKind::Real, "failed in 4 of 4 runs under stress".to_owned()));
 }
 
 #[test]

@@ -8,7 +8,7 @@ pub(super) static LISTING: FactorDeclaration = FactorDeclaration {
     name: "listing",
     title: "directory order",
     plural: "directory orders",
-    syntax: "`sorted`, `reversed` or `shuffled:7`",
+    syntax: "`sorted`, `reversed`, `shuffled:7`",
     parse: |text| match text {
         "sorted" | "reversed" => Some(text.to_owned()),
         "shuffled" => Some("shuffled:0".to_owned()),
@@ -51,7 +51,7 @@ pub(super) static STATE: FactorDeclaration = FactorDeclaration {
     name: "state",
     title: "initial state",
     plural: "initial states",
-    syntax: "`fresh` for an empty home and temporary directory",
+    syntax: "`fresh`, for an empty home and temporary directory",
     parse: |text| (text == "fresh").then(|| text.to_owned()),
     phrase: FactorPhrase::When(|_, _| "with an empty home directory and no files of earlier runs".to_owned()),
     effect: FactorEffect::Process(|_, setup| {

@@ -12,7 +12,7 @@ pub(super) static NETWORK: FactorDeclaration = FactorDeclaration {
     name: "network",
     title: "network",
     plural: "network settings",
-    syntax: "`off`, `alone` (no local services) or `slow:100ms`",
+    syntax: "`off`, `slow:100ms`, `alone` (no local services)",
     parse: |text| match text {
         "off" | "alone" => Some(text.to_owned()),
         "slow" => Some("slow:100ms".to_owned()),

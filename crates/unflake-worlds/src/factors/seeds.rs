@@ -19,7 +19,14 @@ pub fn seed_factors(seed: u64) -> Vec<Factor> {
     FactorKind::all().into_iter().filter(is_seed).filter(is_possible).filter_map(set).collect()
 }
 
+/// The factor of a world in which the system draws every address layout, whatever the world's seed.
+pub fn drawn_addresses() -> Option<Factor> {
+    FactorKind::all().into_iter().find(|kind| kind.name == ADDRESS_SEED.name)?.set(DRAWN).ok()
+}
+
 const FAMILY: &str = "seeds";
+/// The setting of addresses that no seed decides.
+const DRAWN: &str = "random";
 
 pub(super) static RANDOM_SEED: FactorDeclaration = FactorDeclaration {
     name: "random-seed",
@@ -47,9 +54,12 @@ pub(super) static ADDRESS_SEED: FactorDeclaration = FactorDeclaration {
     name: "address-seed",
     title: "address seed",
     plural: "address seeds",
-    syntax: "a number; 0: the same layout without padding",
-    parse: canonical::<u64>,
+    syntax: "a number; 0: the same layout without padding; random: as the system draws it",
+    parse: |text| if text == DRAWN { Some(text.to_owned()) } else { canonical::<u64>(text) },
     effect: FactorEffect::Process(|setting, setup| {
+        if setting == DRAWN {
+            return Ok(());
+        }
         can_fix_addresses()?;
         setup.address_seed = Some(parsed::<u64>(setting));
         setup.shim.push(format!("addresses={}", parsed::<u64>(setting) as i64));

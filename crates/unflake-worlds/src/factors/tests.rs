@@ -10,7 +10,7 @@ fn factor(text: &str) -> Result<Factor, String> {
     text.parse().map_err(|bad: unflake_model::BadFactor| bad.to_string())
 }
 
-const TYPED: [&str; 28] = [
+const TYPED: [&str; 29] = [
     "date=2027-01-30",
     "date=2028-02-29T23:59:58+01:00",
     "date=2028-02-29T00:00:00Z",
@@ -22,6 +22,7 @@ const TYPED: [&str; 28] = [
     "locale=C.UTF-8",
     "random-seed=18446744073709551615",
     "address-seed=0",
+    "address-seed=random",
     "order=7",
     "beside=4",
     "cores=1",

@@ -45,6 +45,14 @@ pub(super) fn write_to(directories: &[CString]) -> io::Result<()> {
     directories.iter().try_for_each(|path| done(unsafe { libc::mkdir(path.as_ptr(), 0o755) }))
 }
 
+/// What was mounted when the plan was made may be gone: others use this machine, too.
+fn unless_gone<T>(result: io::Result<T>, otherwise: T) -> io::Result<T> {
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(otherwise),
+        other => other,
+    }
+}
+
 impl WorldEntry {
     pub(crate) fn new(plan: &PrivatePlan) -> Self {
         let map = |id: u32| CString::new(format!("{id} {id} 1")).expect("digits and blanks");
@@ -104,18 +112,19 @@ impl WorldEntry {
             }
             let through = self.held.len() - self.overlays.len();
             for (path, descriptor) in self.held[..through].iter().zip(&mut held) {
-                *descriptor = open(path, libc::O_PATH)?;
+                *descriptor = unless_gone(open(path, libc::O_PATH), -1)?;
             }
             for overlay in &self.overlays {
                 done(libc::mkdir(overlay.upper.as_ptr(), 0o755))?;
                 done(libc::mkdir(overlay.work.as_ptr(), 0o755))?;
                 done(libc::chmod(overlay.upper.as_ptr(), overlay.mode))?;
                 mount(c"overlay", &overlay.directory, Some(c"overlay"), 0, Some(&overlay.options))?;
-                for covered in &overlay.covers {
+                for covered in overlay.covers.iter().filter(|covered| held[**covered] >= 0) {
                     let mut uncovered = [0_u8; 32];
                     descriptor_path(held[*covered], &mut uncovered);
                     let uncovered = CStr::from_bytes_until_nul(&uncovered).unwrap_or_default();
-                    mount(uncovered, &self.held[*covered], None, libc::MS_BIND | libc::MS_REC, None)?;
+                    let bound = mount(uncovered, &self.held[*covered], None, libc::MS_BIND | libc::MS_REC, None);
+                    unless_gone(bound, ())?;
                 }
                 held[overlay.position] = open(&overlay.directory, libc::O_PATH)?;
             }

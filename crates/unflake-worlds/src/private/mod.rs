@@ -297,6 +297,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_mounted_and_is_gone_keeps_nobody_out() {
+        let place = tempfile::tempdir().unwrap();
+        let (project, layers) = (place.path().join("p"), place.path().join("layers"));
+        fs::create_dir(&project).unwrap();
+        fs::create_dir(&layers).unwrap();
+        let parts = Privacy([PrivatePart::Project].into());
+        let request = PrivateRequest { parts: parts.clone(), project: project.clone(), keep: Vec::new() };
+        let user = (!nix::unistd::geteuid().is_root()).then(current_user);
+        let mut plan = PrivatePlan::planned(&parts, &request, user, &layers, &[]);
+        if plan.try_out().is_err() {
+            return; // Namespaces are not permitted here.
+        }
+        plan.through.push(project.join("gone"));
+        plan.try_out().unwrap();
+    }
+
+    #[test]
     fn a_project_below_a_directory_of_another_user_has_its_own_overlay() {
         let outer = tempfile::tempdir().unwrap();
         let project = outer.path().join("p");

@@ -15,17 +15,21 @@ use crate::exit::Exit;
 #[derive(Debug, Args)]
 #[command(after_long_help = after_help())]
 pub(crate) struct FactorsArgs {
-    /// The test, or part of its name [default: the one that was flaky lately]
+    /// Test, or part of its name [default: the last flaky one]
     #[arg(add = test_names())]
     pub(crate) test: Option<String>,
 
-    /// Treat all matching tests as one that fails if any fails
+    /// Treat all matching tests as one
+    ///
+    /// It fails if any of them fails.
     ///
     /// Without a test: the whole suite.
     #[arg(long)]
     pub(crate) together: bool,
 
-    /// Try only this factor, as named by `unflake under`; repeatable
+    /// Try only this factor, such as time-zone; repeatable
+    ///
+    /// `unflake under --help` lists the factors.
     #[arg(long, value_name = "FACTOR")]
     pub(crate) factor: Vec<String>,
 

@@ -38,11 +38,15 @@ pub(crate) struct FilterLearnArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) runs: u32,
 
-    /// Days until entries expire unless learned again; 0: never [default: 90]
+    /// Days until entries expire; 0: never [default: 90]
+    ///
+    /// Entries that are learned again start anew.
     #[arg(long, value_name = "DAYS")]
     pub(crate) expires: Option<u32>,
 
-    /// Which assertions: strict or published [default: from the file, or strict]
+    /// Which assertions: strict or published [default: strict]
+    ///
+    /// The rule in the file comes before the default.
     ///
     /// `strict`: those that both passed and failed. `published`: those that saw different values.
     #[arg(long, value_name = "RULE", hide_possible_values = true)]

@@ -23,7 +23,7 @@ pub(crate) struct TellArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct KeepArgs {
+pub(crate) struct SuperviseArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<String>,
 }

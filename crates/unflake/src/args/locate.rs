@@ -15,13 +15,13 @@ use crate::exit::Exit;
 #[derive(Debug, Args)]
 #[command(after_long_help = after_help())]
 pub(crate) struct LocateArgs {
-    /// The test, or part of its name [default: the one that was flaky lately]
+    /// Test, or part of its name [default: the last flaky one]
     #[arg(add = test_names())]
     pub(crate) test: Option<String>,
 
-    /// Locate every flaky test that has no report yet, worst first
+    /// Locate all flaky tests that have no report yet
     ///
-    /// For a nightly job. An interrupted one continues where it stopped: reports on the current
+    /// The worst first. For a nightly job. An interrupted one continues where it stopped: reports on the current
     /// files are not made again.
     #[arg(long, conflicts_with_all = ["test", "html", "junit", "markdown", "github", "gitlab"])]
     pub(crate) all: bool,
@@ -37,7 +37,9 @@ pub(crate) struct LocateArgs {
     #[command(flatten)]
     pub(crate) limits: LocateLimits,
 
-    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m; with --all: 30m]
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
+    ///
+    /// With --all, the default is 30m.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 
@@ -47,7 +49,7 @@ pub(crate) struct LocateArgs {
     #[arg(long)]
     pub(crate) lines_only: bool,
 
-    /// Run the test even if there is a report on the current files
+    /// Run the test even if its report is up to date
     #[arg(long)]
     pub(crate) again: bool,
 
@@ -72,11 +74,11 @@ impl UsesSettings for LocateArgs {
 /// Limits on the traced runs of one test.
 #[derive(Debug, Args)]
 pub(crate) struct LocateLimits {
-    /// Runs to compare; fewer where more do not change the answer
+    /// Runs to compare; fewer if the answer is clear
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) runs: u32,
 
-    /// Runs at most, as long as few fail or few pass
+    /// Runs at most, while few fail or few pass
     #[arg(long, value_name = "N", default_value_t = 2000)]
     max_runs: u32,
 }

@@ -72,7 +72,7 @@ pub(crate) enum ColorChoice {
 /// The commands, in the order of `command_groups`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the tests and classify each failure as real or flaky
+    /// Run the tests, classify each failure as real or flaky
     Run(Box<run::RunArgs>),
     /// Find the root cause of a flaky test, by all techniques
     ///
@@ -83,26 +83,26 @@ pub(crate) enum Command {
     Affected(affected::AffectedArgs),
     /// Find non-idempotent tests and the state they leak
     Nio(nio::NioArgs),
-    /// Find order-dependent tests, their polluters and the leaked state
+    /// Find order-dependent tests, polluters and leaked state
     Order(order::OrderArgs),
-    /// Find the line where failing runs of a test leave the passing ones
+    /// Find the line where failing runs leave the passing ones
     Locate(Box<locate::LocateArgs>),
-    /// Find the condition that makes a test fail: date, seed, load, …
+    /// Find what makes a test fail: date, seed, load, …
     Factors(Box<factors::FactorsArgs>),
     /// Measure how much runs differ, of passing tests too
     Measure(Box<measure::MeasureArgs>),
-    /// Run every test again and again, beside copies of itself
+    /// Run tests repeatedly, in parallel with copies of them
     ///
     /// More run at once than there are cores, until a test fails or the budget is exhausted. A
     /// test that failed is not run again.
     Stress(stress::StressArgs),
-    /// Find assertions that vary without a change, and let them fail
+    /// Find assertions that vary without a change
     #[command(subcommand)]
     Filter(filter::FilterCommand),
     /// Show, import, score and copy test results
     #[command(subcommand)]
     History(history::HistoryCommand),
-    /// Quarantine known failures, with an owner and an expiry date
+    /// Quarantine known failures, with owner and expiry date
     ///
     /// The list is .unflake/quarantine.toml; commit it, and it applies to everybody.
     #[command(subcommand)]
@@ -114,13 +114,13 @@ pub(crate) enum Command {
     /// Write reports: HTML, a review comment, an issue
     #[command(subcommand)]
     Report(report::ReportCommand),
-    /// Run a command under chosen factors: another date, busy cores, …
+    /// Run a command under another date, seed, load, …
     Under(under::UnderArgs),
-    /// Run the named tests, in this order, in one session of the runner
+    /// Run the named tests in this order, in one session
     Replay(replay::ReplayArgs),
     /// Print the lines that one run of a test executes
     Trace(trace::TraceArgs),
-    /// Check the installation, the project and its test command
+    /// Check the installation, the project and its command
     Doctor(doctor::DoctorArgs),
     /// Print the effective configuration and its sources
     Config(config::ConfigArgs),
@@ -141,7 +141,7 @@ pub(crate) enum Command {
     Tell(internal::TellArgs),
     /// The supervisor of one runner process. Started by unflake itself.
     #[command(hide = true)]
-    Keep(internal::KeepArgs),
+    Supervise(internal::SuperviseArgs),
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ pub(crate) struct NioArgs {
     )]
     pub(crate) mode: NioModeArg,
 
-    /// Search only tests that are new or changed against the base
+    /// Search only tests that are new or changed
+    ///
+    /// Compared with the base.
     #[arg(long, conflicts_with = "tests")]
     pub(crate) changed: bool,
 

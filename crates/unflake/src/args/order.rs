@@ -17,7 +17,7 @@ pub(crate) struct OrderArgs {
     #[arg(value_name = "TEST", add = test_names())]
     pub(crate) tests: Vec<String>,
 
-    /// Random orders to run after every pair is covered
+    /// Random orders after every pair is covered
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) random: u32,
 

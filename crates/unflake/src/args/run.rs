@@ -25,9 +25,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) affected: bool,
 
-    /// Let known flaky assertions fail [default FILE: unflake-filter.toml]
+    /// Let known flaky assertions fail
     ///
-    /// `unflake filter learn` writes the file. Each assertion that failed is listed.
+    /// `unflake filter learn` writes the file, unflake-filter.toml by default. Each assertion that failed is listed.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Filter")]
     pub(crate) filter: Option<Option<PathBuf>>,
 
@@ -55,7 +55,7 @@ fn after_help() -> String {
         ("unflake run -- pytest tests/", "Run the suite, rerun each failure, classify it as real or flaky."),
         ("unflake run --fresh 3 -- cargo test", "Rerun each failure in three fresh environments."),
         ("unflake run --flaky-result fail --junit report.xml -- ctest", "Fail on flaky tests too; write a report."),
-        ("unflake run --results 'out/*.xml' --one-test 'go test -run {name}' -- make test", "Use any other runner."),
+        ("unflake run --results 'out/*.xml' --one-test 'go test -run {name}' -- make", "Use any other runner."),
     ];
     let own = [
         (Exit::Success, "everything passed, or only flaky tests failed"),

@@ -5,7 +5,8 @@ use clap::{Arg, Command};
 use crate::args::help::command_groups::command_line;
 
 const SHORT_HELP_LINES: usize = 30;
-const SHORT_HELP_COLUMNS: usize = 100;
+/// The narrowest usual terminal.
+const SHORT_HELP_COLUMNS: usize = 80;
 const ONE_LINE: usize = 70;
 
 /// Every visible command with its options. A new option is added here on purpose, after a look at

@@ -13,15 +13,17 @@ use crate::exit::Exit;
 #[derive(Debug, Args)]
 #[command(after_long_help = after_help())]
 pub(crate) struct WhyArgs {
-    /// The test, or part of its name [default: the worst undiagnosed one]
+    /// Test, or part of its name [default: the worst undiagnosed]
     #[arg(add = test_names())]
     pub(crate) test: Option<String>,
 
-    /// Diagnose every flaky test without a root cause, worst first
+    /// Diagnose all flaky tests without a root cause
+    ///
+    /// The worst first.
     #[arg(long, conflicts_with_all = ["test", "is_fixed"])]
     pub(crate) all: bool,
 
-    /// Check that it no longer fails, with a bound on its failure rate
+    /// Check that it no longer fails, with a bound on the rate
     ///
     /// Runs it where it failed before: after its polluters, with the seed that failed, and in new
     /// processes with other seeds. Ends at the first failure.
@@ -32,7 +34,9 @@ pub(crate) struct WhyArgs {
     #[arg(long, value_name = "SHARE", requires = "is_fixed", hide_short_help = true)]
     pub(crate) rate: Option<f64>,
 
-    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m; with --all: 30m]
+    /// Time budget: 90, 10m, 2h, or 0 for none [default: 10m]
+    ///
+    /// With --all, the default is 30m.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::config::ConfigArgs;
 use crate::args::options::groups::CommandArgs;
 use crate::args::options::setting_options::StoreOption;
+use crate::config::keys::key;
 use crate::config::{project, template};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -31,9 +32,18 @@ pub(crate) fn run(args: &ConfigArgs, context: &Context) -> Result<Exit, CommandE
                 json!({"schema": 1, "command": "config", "settings": rows.into_iter().map(row).collect::<Vec<_>>()});
             write_to(path, |out| writeln!(out, "{document:#}")).map_err(CommandError::cannot_write(path))?;
         }
-        None => print("print the settings", |out| write_table(&rows, out))?,
+        None => {
+            let rows: Vec<_> = rows.into_iter().map(|(name, value, from)| (name, shown(name, value), from)).collect();
+            print("print the settings", |out| write_table(&rows, out))?;
+        }
     }
     Ok(Exit::Success)
+}
+
+/// An empty value as what it means.
+fn shown(name: &str, value: String) -> String {
+    let meaning = if key(name).default.is_empty() { "none" } else { key(name).default };
+    if matches!(value.as_str(), "" | "[]") { format!("({meaning})") } else { value }
 }
 
 /// Name, value and source in columns. The source of a long value is on a line of its own.

@@ -166,8 +166,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `unmatched`: names that match no test. `notes`: what the technique reports beside its
-    /// findings.
+    /// `unmatched`: names that match no test. `notes`: what the technique reports in addition
+    /// to its findings.
     fn run<T: Technique>(
         &self,
         technique: &mut T,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use unflake_engine::Launch;
-use unflake_model::{Death, Detail, FactorKind, Finding, ProblemKind, QuarantineStanding, TestId, World};
+use unflake_model::{Death, Detail, Factor, FactorKind, Finding, ProblemKind, QuarantineStanding, TestId, World};
 use unflake_report as report;
 use unflake_runners::Capabilities;
 use unflake_store::Store;
@@ -13,7 +13,7 @@ use unflake_techniques::{AssertionFilter, AssertionPolicy, Ladder, NeverExcuse, 
 use crate::args::run::RunArgs;
 use crate::commands::filter::command;
 use crate::commands::quarantine::command::Quarantine;
-use crate::config::settings::{FlakyResult, Settings};
+use crate::config::settings::{FlakyResult, SettingSource, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
@@ -27,11 +27,15 @@ use crate::technique_run::{CommandFacts, TechniqueRun, lost_results, out_of_time
 /// Seeds drawn for new processes.
 const SEEDS: usize = 10;
 const LARGEST_SEED: u64 = 9999;
+/// Runs of the history that say how long tests take.
+const EARLIER_RUNS: usize = 5;
 
 pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
     let here = &context.here;
-    let mut launch = Launch { private: private_files(settings, &context.here), ..launch(settings) };
+    // Without being asked, unflake does not change in how many processes the suite runs.
+    let spread = settings.jobs.from != SettingSource::Default && settings.jobs.value > 1;
+    let mut launch = Launch { private: private_files(settings, &context.here), spread, ..launch(settings) };
     let compares = settings.granularity.value.is_some();
     let compare = if compares { ComparisonBase::new(settings, here)? } else { None };
     let no_repository = compares && compare.is_none();
@@ -45,6 +49,11 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let unaffected = if args.affected { unaffected_tests(settings, context)? } else { BTreeSet::new() };
     let left_out = quarantine.left_out().into_iter().chain(unaffected.iter().cloned()).collect();
     let mut ladder = Ladder::new(rungs(settings, compare.is_some()), never).leaving_out(left_out);
+    if spread {
+        let store = Store::find(&settings.store.value)?;
+        let seconds = store.map_or(Ok(Vec::new()), |store| store.seconds_lately(EARLIER_RUNS))?;
+        ladder = ladder.knowing(seconds.into_iter().collect());
+    }
     let mut filter = match &args.filter {
         Some(file) => {
             launch = command::watching(launch);
@@ -111,7 +120,8 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
 }
 
 /// Worlds of new processes. Their seeds differ from run to run, so that no test fails by the same
-/// few, and are small numbers, because commands name them.
+/// few, and are small numbers, because commands name them. The system draws their address layouts: a
+/// seed moves neither the program and its libraries nor the stack as far.
 fn seeded_worlds() -> Vec<World> {
     let mut seeds: Vec<u64> = Vec::new();
     while seeds.len() < SEEDS
@@ -122,7 +132,8 @@ fn seeded_worlds() -> Vec<World> {
             seeds.push(seed);
         }
     }
-    seeds.into_iter().map(|seed| World { seed: Some(seed), ..World::default() }).collect()
+    let factors: Vec<Factor> = unflake_worlds::drawn_addresses().into_iter().collect();
+    seeds.into_iter().map(|seed| World { seed: Some(seed), ..World::of(factors.clone()) }).collect()
 }
 
 /// Real failures come before everything but an interruption; flaky ones after everything that kept

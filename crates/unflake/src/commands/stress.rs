@@ -1,4 +1,4 @@
-//! `unflake stress`: runs every test again and again, beside copies of itself, until it fails.
+//! `unflake stress`: runs tests repeatedly, in parallel with copies of them, until they fail.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -71,6 +71,12 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
     };
     done.finish(&conclusion);
     let attempts = done.record.attempts.len();
+    let outside: Vec<&str> = stress.needing_outside().map(TestId::as_str).collect();
+    if let [first, more @ ..] = &outside[..] {
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let what = "fails in private worlds and passes outside, so not stressed (--private none includes it)";
+        done.record.notes.push(format!("{what}: {first}{more}"));
+    }
     done.record.notes.push(format!("{attempts} attempts, up to {jobs} at once"));
     let can_order = settings.runner().can(Capabilities::controls_order);
     let facts = CommandFacts { name: "stress", flaky_gates: true, can_order, seed: None };

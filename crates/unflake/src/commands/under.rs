@@ -31,7 +31,7 @@ pub(crate) struct FactorArgs {
 const SEED: &str = "seed";
 
 /// The longest help text of one line.
-const SHORT: usize = 65;
+const SHORT: usize = 52;
 
 fn kinds() -> impl Iterator<Item = FactorKind> {
     FactorKind::all().into_iter().filter(|kind| matches!(kind.effect, FactorEffect::Process(_)))

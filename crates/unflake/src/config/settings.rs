@@ -247,7 +247,11 @@ impl SettingSources<'_> {
         };
         match parse(&text) {
             Ok(value) => Ok(Setting { value, from }),
-            Err(wanted) => Err(SettingError::new(format!("{name}: `{text}` ({from}) is not {wanted}"))),
+            Err(wanted) => {
+                let words = wanted.split('`').skip(1).step_by(2);
+                let message = format!("{name}: `{text}` ({from}) is not {wanted}");
+                Err(SettingError { message, hint: suggest::did_you_mean(&text, words) })
+            }
         }
     }
 

@@ -412,6 +412,27 @@ fn classes_run_side_by_side_as_the_pom_says() {
     assert_eq!(found, expected.collect(), "{}", result.remarks());
 }
 
+/// Two tests that meet, in the JVM that has listed them.
+#[test]
+fn jupiter_runs_tests_side_by_side_as_its_properties_say() {
+    let _turn = turn();
+    let meets = "{ DOOR.await(60, java.util.concurrent.TimeUnit.SECONDS); }";
+    let test = format!(
+        "package com.acme;\nclass DoorTest {{\n  static final java.util.concurrent.CyclicBarrier DOOR = new \
+         java.util.concurrent.CyclicBarrier(2);\n  @org.junit.jupiter.api.Test void one() throws Exception {meets}\n  \
+         @org.junit.jupiter.api.Test void two() throws Exception {meets}\n}}\n"
+    );
+    let properties = "enabled=true mode.default=concurrent config.strategy=fixed config.fixed.parallelism=2";
+    let properties: String =
+        properties.split(' ').map(|one| format!("junit.jupiter.execution.parallel.{one}\n")).collect();
+    let sandbox = Sandbox::specimen("rerun/java/versions")
+        .file("src/doors/com/acme/DoorTest.java", test)
+        .file("src/test/resources/junit-platform.properties", properties);
+    let words = "-- mvn -o -B test -Pjupiter -Djunit=5.10.2 -Dtests=doors";
+    let result = sandbox.unflake(["run"]).json().args(words.split(' ')).finish().expect_exit(0);
+    assert!(first_outcomes(&result).values().all(|outcomes| outcomes.iter().eq(["passed"])), "{}", result.remarks());
+}
+
 #[test]
 fn classes_run_in_as_many_jvms_as_the_pom_says() {
     let _turn = turn();

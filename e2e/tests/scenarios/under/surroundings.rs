@@ -118,6 +118,49 @@ fn one_seed_sets_all_seeds_and_single_ones_override_it() {
     assert_eq!(seeded("--hash-seed 4 --seed 7 --random-seed 4 --address-seed 4"), first);
 }
 
+/// A program that reads a high bit of an address passes under some seeds and fails under others.
+#[test]
+fn address_seeds_decide_every_bit_that_the_system_draws() {
+    let sandbox = drawing_program();
+    let places = |seed: u32| -> Vec<u64> {
+        let lines = draws(&sandbox, &format!("--address-seed {seed}"));
+        let heap_and_mapping = lines[2].split(' ').skip(1);
+        heap_and_mapping.map(|place| u64::from_str_radix(place.trim_start_matches("0x"), 16).unwrap()).collect()
+    };
+    let all: Vec<Vec<u64>> = (1..=16).map(places).collect();
+    for part in 0..2 {
+        for bit in 12..=32 {
+            let set = all.iter().filter(|places| places[part] >> bit & 1 == 1).count();
+            assert!((1..16).contains(&set), "bit {bit}: {all:x?}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_limits_its_address_space_has_all_of_it() {
+    let script = "
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+bytearray(100 << 20)
+try: bytearray(2 << 30)
+except MemoryError: print('limited')
+";
+    assert_eq!(stdout_under("--address-seed 3", script).trim(), "limited");
+    assert_eq!(stdout_under("--address-seed 3 --memory 512M", "print(1)").trim(), "1");
+}
+
+#[test]
+fn the_system_draws_the_layout_where_the_setting_says_so() {
+    let drawn = |_| stdout_under("--seed 4 --address-seed random", "print(id(object()), hash('a'))");
+    let all: Vec<String> = (0..4).map(drawn).collect();
+    let different = |at: usize| {
+        let values = all.iter().map(|one| one.split_whitespace().nth(at));
+        values.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert!(different(0) > 1, "{all:?}");
+    assert_eq!(different(1), 1, "other seeds stay: {all:?}");
+}
+
 /// Connects to itself and to an address that does not exist.
 const CONNECT: &str = "
 import socket, threading, time

@@ -73,6 +73,19 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         let failure = result.failure.unwrap();
         assert_eq!((failure.message.as_str(), result.stdout.as_str()), ("exited with code 3: of it", "half\n"));
         assert!(matches!(next(), AgentMessage::Idle));
+
+        // A world of unflake that cannot be entered is no failure of the test.
+        let plan = r#"{"parts":[],"namespaces":1,"user":null,"layers":"/","overlays":[],"empty":[],"through":[]}"#;
+        let spawn = format!(r#"{{"variables":[],"limits":{{"own_network":false}},"private":{plan}}}"#);
+        let run = RunOrder { spawn: Some(spawn), ..RunOrder::new(vec![1]) };
+        stream.write_all(&to_line(&Order::Run(run))).unwrap();
+        let mut message = next();
+        if matches!(message, AgentMessage::Start { .. }) {
+            message = next();
+        }
+        let AgentMessage::Problem { kind: ProblemKind::Protocol, text, .. } = message else { panic!("{message:?}") };
+        assert!(text.starts_with("the process of good could not be started: "), "{text}");
+        assert!(matches!(next(), AgentMessage::Idle));
         stream.write_all(&to_line(&Order::End { failed: Some(1) })).unwrap();
         assert!(matches!(next(), AgentMessage::Bye));
         assert_eq!(driven.join().unwrap(), ExitCode::FAILURE);

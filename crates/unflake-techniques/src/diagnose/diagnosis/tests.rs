@@ -37,6 +37,7 @@ fn config(test: &str) -> DiagnosisConfig {
         factors: None,
         side_by_side: false,
         seeds: Vec::new(),
+        speed: None,
         schedules: None,
         names_delays: false,
         can_trace: true,

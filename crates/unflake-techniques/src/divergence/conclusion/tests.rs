@@ -51,6 +51,23 @@ fn the_drawn_number_wins_over_the_branch_it_decides() {
 }
 
 #[test]
+fn every_value_that_was_compared_weakens_a_branch() {
+    let chance = |values: u32| {
+        let mut runs = RecordedTraces::default();
+        for at in 0..20_u32 {
+            let failed = at % 5 == 2;
+            let others: String = (0..values).map(|name| format!("v{name}={} ", at * (name * 2 + 3) % 23)).collect();
+            let way = if failed { "t:3" } else { "t:4" };
+            runs.run(failed, &[("main", &format!("t:1 {others}t:2 {way} t:5"))]);
+        }
+        let found = conclude(runs.raised(5));
+        found.locations.iter().find(|one| one.how == DivergenceKind::Control).unwrap().chance
+    };
+    assert!(chance(0) < 0.001, "{}", chance(0));
+    assert!(chance(20) > chance(0) * 10.0, "{} {}", chance(0), chance(20));
+}
+
+#[test]
 fn control_flow_wins_where_values_differ_only_afterwards() {
     let mut runs = RecordedTraces::default();
     for _ in 0..10 {

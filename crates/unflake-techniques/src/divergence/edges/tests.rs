@@ -6,7 +6,7 @@ use crate::divergence::recorded_traces::RecordedTraces;
 /// Edges that separate all failing from all passing runs, earliest first: line and sentence.
 fn perfect(recorded: &RecordedTraces) -> Vec<(u32, String)> {
     let runs = AlignedRuns::new(recorded, &recorded.runs);
-    let mut found = edge_candidates(&runs);
+    let mut found = edge_candidates(&runs, 0).0;
     found.retain(|one| one.is_perfect(&runs));
     found.sort_by(|one, other| one.when.total_cmp(&other.when).then(one.what.cmp(&other.what)));
     found.iter().map(|one| (runs.traces.line(one.line).line, one.what.clone())).collect()

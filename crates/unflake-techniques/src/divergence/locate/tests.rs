@@ -74,7 +74,7 @@ fn drawn(run: u32, share: u32) -> (Outcome, String) {
 #[test]
 fn it_stops_when_the_answer_is_stable() {
     let run = locate(config(), false, |_, run| drawn(run, 5));
-    assert_eq!(run.batches, [(10, 0), (10, 0)]);
+    assert_eq!(run.batches, [(10, 0), (10, 0), (10, 0)]);
     let found = &run.findings()[0];
     assert!(found.sentence.starts_with("starts at a.src:2: n ≤ 4 in all "), "{}", found.sentence);
     assert_eq!(found.replays, [Replay::sometimes_fails(vec!["mail::test_retry".into()])]);
@@ -174,4 +174,21 @@ fn a_crash_counts_as_a_failure() {
         other => other,
     });
     assert!(run.locate.counts().failed > 0 && !run.findings().is_empty());
+}
+
+#[test]
+fn waits_are_known_where_the_budget_ends_before_the_next_batch() {
+    let mut traces = RecordedTraces::default();
+    let mut locate = Locate::new(config());
+    locate.observe(&listed(&["mail::test_retry"], false), Recordings::EMPTY);
+    let sessions = locate.next_sessions(Recordings::EMPTY);
+    let (session, test) = (&sessions[0], &sessions[0].tests[0]);
+    traces.run(false, &[("main", "t:1 t:2")]).reach("t:1", unflake_model::Cause::AsyncWait, "time.sleep");
+    let environment = EnvironmentId(session.id.0);
+    let recordings = || Recordings { traces: &traces, ..Recordings::EMPTY };
+    let traced = Event::TraceRecorded { test: test.clone(), environment, directory: "gone".into() };
+    locate.observe(&traced, recordings());
+    let attempt = Attempt { environment, ..attempt(session, test, Outcome::Passed) };
+    locate.observe(&Event::AttemptEnded(attempt), recordings());
+    assert_eq!(locate.waits.len(), 1);
 }

@@ -8,8 +8,8 @@ const BLAMED: f64 = 0.01;
 
 fn blamed(recorded: &RecordedTraces) -> Vec<Candidate> {
     let runs = AlignedRuns::new(recorded, &recorded.runs);
-    let mut found = value_candidates(&runs).found;
-    found.retain(|one| one.p_value < BLAMED && one.is_good(&runs));
+    let ValueCandidates { mut found, examined, .. } = value_candidates(&runs);
+    found.retain(|one| one.p_value * (examined as f64) < BLAMED && one.is_good(&runs));
     found.sort_by(|one, other| one.when.total_cmp(&other.when));
     found
 }

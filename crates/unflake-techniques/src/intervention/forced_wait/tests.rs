@@ -12,16 +12,24 @@ fn line(line: u32) -> SourceLine {
     SourceLine { file: "a.py".into(), line, function: "test".into() }
 }
 
+fn at(line: u32) -> Failure {
+    Failure { file: Some("a.py".into()), line: Some(line), ..failure("AssertionError") }
+}
+
 /// `fails`: by the options of the world and the number of the run, the failing line.
 fn tried(fails: &mut dyn FnMut(&str, u32) -> Option<u32>) -> (Vec<Finding>, u32) {
+    tried_where(None, fails)
+}
+
+fn tried_where(passing: Option<PassingWorld>, fails: &mut dyn FnMut(&str, u32) -> Option<u32>) -> (Vec<Finding>, u32) {
     declare_factors([&FORCE, &LOAD]);
-    let at = |line| Failure { file: Some("a.py".into()), line: Some(line), ..failure("AssertionError") };
     let mut intervention = WaitIntervention::new(WaitInterventionConfig {
         test: "t".into(),
         waits: vec![line(3), line(7)],
         kind: FactorKind::named("forced-value").unwrap(),
         failures: vec![at(8)],
         disturbed: vec![vec![FactorKind::named("load").unwrap().set("10").unwrap()]],
+        passing,
         fresh_by: Isolation::Fork,
         seconds: 1e6,
     });
@@ -110,4 +118,19 @@ fn a_failure_at_another_line_proves_nothing() {
 fn waits_of_a_test_that_does_not_fail_are_not_forced() {
     let (found, runs) = tried(&mut |options, _| options.ends_with("wait()=0").then_some(8));
     assert_eq!((found.len(), runs), (0, 2 * FEW));
+}
+
+#[test]
+fn where_a_world_makes_it_pass_a_wait_is_forced_there() {
+    declare_factors([&FORCE, &LOAD]);
+    let factors = vec![FactorKind::named("load").unwrap().set("1").unwrap()];
+    let passing = PassingWorld { factors, failures: vec![at(8)], alone: (1, 6) };
+    let (found, runs) = tried_where(Some(passing), &mut |options, _| {
+        (options == "--load=1 --forced-value=a.py:7:wait()=0").then_some(8)
+    });
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(finding.confidence(), Some(Confidence::Proven));
+    let end = "with --load=1 the test fails without it and passes as it is; without --load=1, it fails 1 of 6 runs";
+    assert!(finding.sentence.ends_with(end), "{}", finding.sentence);
+    assert_eq!(runs, 10, "five runs each, of the wait before the failing line");
 }

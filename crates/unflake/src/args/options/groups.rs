@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct CommandArgs {
-    /// Your test command, after `--` [default: from the settings, or guessed]
+    /// Test command, after `--` [default: from settings, or guessed]
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::AnyPath)]
     pub(crate) words: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) full: bool,
 
-    /// Write all attempts and findings as JSON (`-`: standard output)
+    /// Write attempts and findings as JSON (`-`: standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<PathBuf>,
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use unflake_engine::Engine;
 use unflake_model::{Event, PrivatePart, Problem};
-use unflake_report::plain;
+use unflake_report::{TerminalStyle, plain};
 use unflake_store::{Store, StoreError, StoreLocation};
 use unflake_worlds::PrivatePlan;
 
@@ -28,8 +28,26 @@ enum Health {
     Bad,
 }
 
+/// The text in lines of at most so many columns, where its words are no longer than that.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        lines.push(String::new());
+        for word in line.split(' ') {
+            let last = lines.last_mut().expect("a line was added");
+            let used = last.chars().count();
+            match used {
+                0 => last.push_str(word),
+                _ if used + 1 + word.chars().count() > columns => lines.push(word.to_owned()),
+                _ => *last = format!("{last} {word}"),
+            }
+        }
+    }
+    lines
+}
+
 pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> Result<Exit, CommandError> {
-    let unicode = console::style(colour, &io::stdout()).unicode;
+    let TerminalStyle { unicode, width, .. } = console::style(colour, &io::stdout());
     let mut out = io::stdout();
     let mut report = |health: Health, what: &str, found: &str| {
         let sign = match (&health, unicode) {
@@ -40,8 +58,10 @@ pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> 
             (Health::Lacking, false) => "--",
             (Health::Bad, false) => "XX",
         };
-        let found = plain(found).replace('\n', "\n              ");
-        let _ = writeln!(out, "  {sign} {what:<10}{found}");
+        let head = format!("  {sign} {what:<10}");
+        let indent = head.chars().count();
+        let found = wrapped(&plain(found), width.saturating_sub(indent)).join(&format!("\n{:indent$}", ""));
+        let _ = writeln!(out, "{head}{found}");
     };
 
     check_machine(&mut report);
@@ -169,4 +189,16 @@ fn check_runner(settings: &Settings, report: &mut impl FnMut(Health, &str, &str)
         Some(why) => report(Health::Lacking, "isolation", &format!("a new process each, because {why}")),
     }
     Ok(if tests == 0 { Exit::NoTests } else { Exit::Success })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_wrapped_between_words() {
+        assert_eq!(wrapped("one two three\nfour", 8), ["one two", "three", "four"]);
+        assert_eq!(wrapped("incomprehensible", 8), ["incomprehensible"]);
+        assert_eq!(wrapped("one two", usize::MAX), ["one two"]);
+    }
 }

@@ -144,10 +144,12 @@ fn show(
     let sources = |file: &str| sources.lines(file);
     let step = |cost: &unflake_techniques::StepCost| WhyStep { name: cost.step.name(), executions: cost.executions };
     let steps: Vec<WhyStep> = result.costs.iter().map(step).collect();
+    let untried: Vec<&str> = result.untried.iter().map(|step| step.name()).collect();
     write(&WhyReport {
         findings: run.findings,
         sources: &sources,
         steps: &steps,
+        untried: &untried,
         alone: result.alone,
         ever: result.ever,
         seconds: run.totals.seconds,

@@ -1,5 +1,6 @@
 //! The runs behind one diagnosis: untraced ones for most techniques, a traced one for the line.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
     Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig, NioConfig,
-    OrderConfig, StepCost, WaitIntervention, WaitInterventionConfig,
+    OrderConfig, PassingWorld, StepCost, WaitIntervention, WaitInterventionConfig,
 };
 use unflake_worlds::is_seed;
 
@@ -37,20 +38,24 @@ const RANDOM_ORDERS: u32 = 10;
 /// Traced runs to compare, and at most as long as few fail or few pass.
 const TRACED: u32 = 50;
 const MOST_TRACED: u32 = 2000;
+/// Traced runs where only the lines that wait are asked for.
+const FEW_TRACED: u32 = 10;
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
-/// Printed commands that are run, how often one before it is said to fail every time, and the
-/// longest that one may take.
+/// How many printed commands are run, how often one that claims to fail every time, and how long it
+/// may take.
 const CHECKED: usize = 4;
 const CHECKS: u32 = 3;
 const SLOW: Duration = Duration::from_secs(30);
+/// Ways to fail whose waits are forced.
+const MOST_WAYS: usize = 3;
 const INTERRUPTED: &str = "interrupted; the findings until then are complete";
 /// With fewer seconds left no further run is started.
 const SHORTEST: f64 = 2.0;
 /// How much of the time that is left goes to traces: interventions need some, too. Less for a test
 /// that passes alone and fails in another world: its traces mostly say which lines wait.
 const SHARE_OF_TRACES: f64 = 0.6;
-const SMALL_SHARE_OF_TRACES: f64 = 0.15;
+const SMALL_SHARE_OF_TRACES: f64 = 0.25;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
 
@@ -69,6 +74,8 @@ pub(crate) struct DiagnosisResult {
     pub(crate) record: Gathered,
     pub(crate) conclusion: Conclusion,
     pub(crate) costs: Vec<StepCost>,
+    /// Steps for which the budget was too small. None are named where a root cause is proven.
+    pub(crate) untried: Vec<DiagnosisStep>,
     /// Failures and runs of the test alone.
     pub(crate) alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
@@ -83,15 +90,22 @@ impl DiagnosisRequest<'_> {
         let (mut record, first) = self.untraced(&known, None, left())?;
         let mut costs = first.costs().to_vec();
         let mut steps = first.steps_left();
+        let mut untried = steps.clone();
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
             steps.remove(0);
+            untried = steps.clone();
             let test = &first.matching[0];
+            let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
+            let passing = passing.filter(|world| !world.failures.is_empty());
+            let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
-            let share = if fails_elsewhere { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
+            let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
+            let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
-            let (cost, waits) = self.traced(test, left() * share, &mut record);
+            let runs = if is_relied_on { FEW_TRACED..=FEW_TRACED } else { TRACED..=MOST_TRACED };
+            let (cost, waits) = self.traced(test, runs, left() * share, &mut record);
             costs.extend(cost);
             let ever = outcomes(&record.attempts, test);
             let traced = (ever.0 - before.0, ever.1 - before.1);
@@ -105,7 +119,7 @@ impl DiagnosisRequest<'_> {
             // A value that differs after a wait often only shows that the wait was too short.
             let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
             if can_go_on() && waits_first {
-                costs.extend(self.forced_waits(test, waits, left() * SHARE_OF_WAITS, &mut record)?);
+                costs.extend(self.forced_waits(test, waits, passing, left() * SHARE_OF_WAITS, &mut record)?);
             }
             if can_go_on() && !is_proven(&record) {
                 costs.extend(self.forced(left(), &mut record)?);
@@ -116,6 +130,10 @@ impl DiagnosisRequest<'_> {
             let (later, second) = self.untraced(&known, Some(steps), left())?;
             costs.extend_from_slice(second.costs());
             record.absorb(later);
+            untried = second.steps_left();
+        }
+        if is_explained(&record) {
+            untried.clear();
         }
         if was_interrupted() && conclusion.is_none() {
             conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
@@ -124,7 +142,7 @@ impl DiagnosisRequest<'_> {
         check_commands(&mut record, &self.context.here);
         let conclusion = conclusion.take().unwrap_or_else(|| conclude(&record, first.matching.first()));
         let ever = first.matching.first().map_or((0, 0), |test| outcomes(&record.attempts, test));
-        Ok(DiagnosisResult { record, conclusion, costs, alone: first.alone(), ever })
+        Ok(DiagnosisResult { record, conclusion, costs, untried, alone: first.alone(), ever })
     }
 
     /// Everything that needs no traces. `steps`: None for those that the first outcomes suggest.
@@ -190,6 +208,7 @@ impl DiagnosisRequest<'_> {
             factors: Some(factors),
             side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
+            speed: FactorKind::named("speed").filter(|_| unflake_worlds::can_seed()),
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
             names_delays,
             can_trace,
@@ -257,6 +276,7 @@ impl DiagnosisRequest<'_> {
         &self,
         test: &TestId,
         waits: Vec<SourceLine>,
+        passing: Option<PassingWorld>,
         seconds: f64,
         record: &mut Gathered,
     ) -> Result<Option<StepCost>, CommandError> {
@@ -270,6 +290,7 @@ impl DiagnosisRequest<'_> {
             kind,
             failures: failures_alone(&record.attempts, test),
             disturbed: self.disturbed(record),
+            passing,
             fresh_by: self.settings.fresh_by.value,
             seconds,
         });
@@ -306,9 +327,16 @@ impl DiagnosisRequest<'_> {
 
     /// Locates the line, and lists the lines that wait. What prevents that is a note: other techniques
     /// have an answer, or none has.
-    fn traced(&self, test: &TestId, seconds: f64, record: &mut Gathered) -> (Option<StepCost>, Vec<SourceLine>) {
+    fn traced(
+        &self,
+        test: &TestId,
+        runs: RangeInclusive<u32>,
+        seconds: f64,
+        record: &mut Gathered,
+    ) -> (Option<StepCost>, Vec<SourceLine>) {
         let test = test.as_str().to_owned();
-        let wanted = LocateRequest { test, runs: TRACED, most: MOST_TRACED, seconds, lines_only: false };
+        let (runs, most) = runs.into_inner();
+        let wanted = LocateRequest { test, runs, most, seconds, lines_only: false };
         let progress = self.context.progress(self.quiet);
         match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
             Ok(mut located) => {
@@ -353,6 +381,22 @@ fn worlds_that_fail(record: &Gathered) -> impl Iterator<Item = Vec<Factor>> {
     })
 }
 
+/// How the test fails where its clocks do not run at a speed at which it passes.
+fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alone: (u32, u32)) -> PassingWorld {
+    let of_test = record.attempts.iter().filter(|attempt| attempt.test == *test);
+    let mut ways: Vec<(Failure, u32)> = Vec::new();
+    for failure in of_test.filter_map(|attempt| attempt.failure.as_ref()) {
+        let place = |failure: &Failure| (failure.kind.clone(), failure.file.clone(), failure.line);
+        match ways.iter_mut().find(|(other, _)| place(other) == place(failure)) {
+            Some((_, times)) => *times += 1,
+            None => ways.push((failure.clone(), 1)),
+        }
+    }
+    ways.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    let failures = ways.into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
+    PassingWorld { factors: vec![speed], failures, alone }
+}
+
 /// How the test failed without other tests and without a chosen world.
 fn failures_alone(attempts: &[Attempt], test: &TestId) -> Vec<Failure> {
     let is_alone = |attempt: &&Attempt| {
@@ -384,8 +428,8 @@ fn is_sure(finding: &Finding) -> bool {
     finding.confidence().is_some_and(|confidence| confidence < Confidence::Possible)
 }
 
-/// Runs the first printed commands, those that are said to fail several times. One that does not
-/// show what it claims is said to fail sometimes.
+/// Runs the first printed commands; those that claim a failure, several times. One that does not
+/// show what it claims is marked as failing sometimes.
 fn check_commands(record: &mut Gathered, here: &Path) {
     let commands = record.findings.iter_mut().flat_map(|finding| &mut finding.reproduce);
     for printed in commands.take(CHECKED) {

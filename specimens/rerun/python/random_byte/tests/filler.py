@@ -1,6 +1,6 @@
 """Test data: files full of random bytes.
 
-Every run has the next seed, so that each tries other data and can still be told by its number.
+Every run uses the next seed, so that each tries other data and can still be repeated.
 """
 import os
 import random

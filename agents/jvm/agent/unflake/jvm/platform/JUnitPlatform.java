@@ -155,7 +155,7 @@ public final class JUnitPlatform implements TestFramework {
                 together.add(tests.get(next));
             }
             reporter.runSideBySide(runsSideBySide());
-            engine.run(together, reporter::beforeTest);
+            engine.run(together, reporter::beforeTest, runsSideBySide());
             launcher(engine).execute(request(selectors(together)), new PlatformListener(engine, reporter));
         }
     }

@@ -25,8 +25,11 @@ final class ReorderingEngine implements TestEngine {
 
     final TestEngine engine;
     private TestDescriptor root;
-    /** Whether the engine has executed the descriptors: it may have released what they need. */
-    private boolean isExecuted;
+    /**
+     * Whether the engine has executed the descriptors, and may have released what they need, or
+     * whether they follow other settings than those of the next run.
+     */
+    private boolean isOutdated;
     private List<TestDescriptor> discovered;
     /** The tests to run, or the templates whose arguments are to be resolved. */
     private List<RequestedTest> tests;
@@ -54,7 +57,9 @@ final class ReorderingEngine implements TestEngine {
         return discovered.stream().allMatch(child -> child instanceof Node);
     }
 
-    void run(List<RequestedTest> tests, Consumer<RequestedTest> beforeTest) {
+    /** Engines keep the settings of a discovery, and tests are listed one by one. */
+    void run(List<RequestedTest> tests, Consumer<RequestedTest> beforeTest, boolean sideBySide) {
+        isOutdated |= sideBySide;
         this.tests = tests;
         this.beforeTest = beforeTest;
         resolving = false;
@@ -69,8 +74,8 @@ final class ReorderingEngine implements TestEngine {
 
     @Override
     public TestDescriptor discover(EngineDiscoveryRequest request, UniqueId id) {
-        if (root == null || isExecuted) {
-            isExecuted = false;
+        if (root == null || isOutdated) {
+            isOutdated = false;
             root = engine.discover(request, UniqueId.forEngine(engine.getId()));
             discovered = new ArrayList<>(root.getChildren());
         }
@@ -89,7 +94,7 @@ final class ReorderingEngine implements TestEngine {
 
     @Override
     public void execute(ExecutionRequest request) {
-        isExecuted = true;
+        isOutdated = true;
         engine.execute(request);
     }
 

@@ -1,9 +1,13 @@
+import os
 from pathlib import Path
 
 from shop import mail
 
-# Every run has the next seed, so that a bad day can be told by its number. The tour begins with one.
+# Every run uses the next seed, so that a failing run has a number. The first seed makes a test fail.
 next_seed = Path(__file__).with_name("next_seed")
 seed = int(next_seed.read_text())
-next_seed.write_text("%d\n" % (seed + 1))
+# Another run may read the file at this moment.
+new = next_seed.with_name("next_seed.%d" % os.getpid())
+new.write_text("%d\n" % (seed + 1))
+os.replace(new, next_seed)
 mail.chance.seed(seed)

@@ -1,7 +1,7 @@
 """What a window manager, a font and a clock would decide: values that differ from run to run.
 
 With SHOP_TURNS, the path of a directory, they come in turn and not by chance: ten values to be learned from, or with SHOP_LATER the
-ten after those. So a story can be told twice.
+ten after those. So a run can be repeated.
 """
 
 import os

@@ -10,8 +10,8 @@ import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
 /**
- * Failures that somebody waits for. None of them fails a test, and none may be let go: the test would do something else then, and each
- * looks whether it does.
+ * Failures that the test expects. None of them fails the test, and none may be ignored: the test would take another branch, and each
+ * test checks that it does not.
  */
 class WaitingTest {
     private final Shop shop = new Shop();

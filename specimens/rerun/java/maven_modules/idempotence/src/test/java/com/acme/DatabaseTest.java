@@ -29,12 +29,12 @@ public class DatabaseTest {
             try {
                 Files.write(FILE, database, StandardCharsets.UTF_8);
             } catch (IOException gone) {
-                // Nobody is left to be told.
+                // The JVM exits: there is no one to report it to.
             }
         }));
     }
 
-    /** Whoever comes before it has been read does not wait for it. */
+    /** Does not wait until the file has been read. */
     @Before
     public void setUp() throws Exception {
         database = saved == null ? new ArrayList<>() : new ArrayList<>(saved);

@@ -27,8 +27,8 @@ public class HealthyTest {
 
     @Test
     public void isTold() {
-        assertEquals("by the pom", System.getProperty("specimen.told"));
-        assertEquals("by the pom", System.getenv("SPECIMEN_TOLD"));
+        assertEquals("by the pom", System.getProperty("specimen.property"));
+        assertEquals("by the pom", System.getenv("SPECIMEN_VARIABLE"));
         assertEquals("idempotence", java.nio.file.Paths.get("").toAbsolutePath().getFileName().toString());
     }
 }
