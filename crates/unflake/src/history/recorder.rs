@@ -51,10 +51,9 @@ impl HistoryRecorder {
         command: &[String],
         here: &Path,
     ) -> Result<Self, StoreError> {
-        let revision = Some(revision::look_up(here));
         let mut recorder = Self {
             store: None,
-            revision,
+            revision: None,
             tree: None,
             notes: Vec::new(),
             known: None,
@@ -86,6 +85,8 @@ impl HistoryRecorder {
                 store
             }
         };
+        // Not before the directory of the history has its `.gitignore`: git would call the tree changed.
+        recorder.revision = Some(revision::look_up(here));
         if let Some(mut store) = store {
             store.leave_log();
             let facts = RunFacts {
