@@ -43,6 +43,8 @@ pub struct WhyStep {
 
 /// Other findings that are shown.
 const ALSO: usize = 3;
+/// Cells that are shown.
+const CELLS: usize = 8;
 
 /// Writes one diagnosis. `quiet` leaves out everything but the root cause and its commands.
 pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -194,26 +196,40 @@ fn evidence(root: &Finding, all: &[Finding]) -> Vec<(&'static str, String)> {
 fn of_state(root: &Finding, leak: &Leak, all: &[Finding]) -> Vec<(&'static str, String)> {
     let needs = needs_state(root, all);
     let mut lines = Vec::new();
-    let others = leak.after.iter().filter(|test| **test != root.test);
-    for (at, test) in others.enumerate() {
-        let written = leak.cells.iter().find_map(|cell| cell.written.as_ref()).filter(|_| at + 1 == leak.after.len());
+    // The only cell is what the last polluter writes; of several cells each has its own line.
+    let only = match &leak.cells[..] {
+        [cell] => cell.written.as_ref(),
+        _ => None,
+    };
+    let others: Vec<&TestId> = leak.after.iter().filter(|test| **test != root.test).collect();
+    for (at, test) in others.iter().enumerate() {
+        let written = only.filter(|_| at + 1 == others.len());
         let written = written.map(|site| format!(", writes it at {}:{}", site.file, site.line)).unwrap_or_default();
         lines.push((if needs { "setter" } else { "polluter" }, format!("{test}{written}")));
     }
-    lines.extend(leak.cells.iter().map(|cell| ("state", cell_change(cell))));
+    let with_line = only.is_none() || others.is_empty();
+    lines.extend(leak.cells.iter().take(CELLS).map(|cell| ("state", cell_change(cell, with_line))));
+    if let Some(hidden) = leak.cells.len().checked_sub(CELLS).filter(|hidden| *hidden > 0) {
+        lines.push(("", format!("and {hidden} more (--json has all)")));
+    }
     if leak.kind == LeakKind::Proven
-        && let Some(RestoreCounts { changed, restored, stayed, kept, .. }) = leak.evidence
+        && let Some(RestoreCounts { changed, restored, stayed, kept, sufficed, alone }) = leak.evidence
     {
         let (with, without) = if needs { ("passes", "fails") } else { ("fails", "passes") };
         let restored = format!("restored: {without} {changed} of {restored}");
         lines.push(("proof", format!("{restored}; as it was left: {with} {stayed} of {kept}")));
+        if alone > 0 {
+            lines.push(("", format!("with no other state left: {with} {sufficed} of {alone}")));
+        }
     }
     lines
 }
 
-fn cell_change(cell: &Cell) -> String {
+fn cell_change(cell: &Cell, with_line: bool) -> String {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-    format!("{}: {} → {}", cell.path, value(&cell.before), value(&cell.after))
+    let written = cell.written.as_ref().filter(|_| with_line);
+    let written = written.map(|site| format!(", written at {}:{}", site.file, site.line)).unwrap_or_default();
+    format!("{}: {} → {}{written}", cell.path, value(&cell.before), value(&cell.after))
 }
 
 fn of_order(order: &OrderDependence) -> Vec<(&'static str, String)> {

@@ -1,7 +1,7 @@
 //! Reports of `unflake why`.
 
 use insta::assert_snapshot;
-use unflake_model::{Finding, ForcedValue, Reproduction, Shows};
+use unflake_model::{Cell, Detail, Finding, ForcedValue, Reproduction, Shows};
 use unflake_report::{TerminalStyle, WhyReport, WhyStep, why};
 
 use crate::divergences::drawn;
@@ -30,6 +30,18 @@ fn leaked_state_names_the_polluter_and_the_proof() {
     let findings = [leak("tests/test_cache.py::test_cold"), victim("tests/test_cache.py::test_cold")];
     assert_snapshot!(report(&findings, &WIDE, false));
     assert!(report(&findings, &ASCII, true).is_ascii());
+}
+
+#[test]
+fn each_of_several_cells_has_the_line_that_wrote_it() {
+    let mut finding = leak("tests/test_cache.py::test_cold");
+    finding.reproduce.clear();
+    if let Detail::State(leak) = &mut finding.detail {
+        leak.after = vec![finding.test.clone()];
+        let first = leak.cells[0].clone();
+        leak.cells.extend((1..10).map(|at| Cell { path: format!("shop.cache._entries[{at}]"), ..first.clone() }));
+    }
+    assert_snapshot!(report(&[finding], &WIDE, false));
 }
 
 #[test]
