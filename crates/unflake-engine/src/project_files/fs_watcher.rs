@@ -1,7 +1,7 @@
 //! Notices that something in the watched directories has changed, with inotify. Only a hint: a scan
 //! shows what has changed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
@@ -38,6 +38,21 @@ impl FsWatcher {
         });
     }
 
+    /// Reports only what is created in the directory itself.
+    pub(crate) fn watch_created(&mut self, directory: &Path) {
+        let created = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_ONLYDIR;
+        self.inotify = self.inotify.take().filter(|inotify| inotify.add_watch(directory, created).is_ok());
+    }
+
+    /// The names that were created since the last call.
+    pub(crate) fn take_created(&mut self) -> Vec<OsString> {
+        let mut names = Vec::new();
+        while let Some(Ok(events)) = self.inotify.as_ref().map(Inotify::read_events) {
+            names.extend(events.into_iter().filter_map(|event| event.name));
+        }
+        names
+    }
+
     /// Whether anything has changed since the last reset, except ignored names. None: not known.
     pub(crate) fn has_changes(&mut self, is_ignored: impl Fn(&OsStr) -> bool) -> Option<bool> {
         let inotify = self.inotify.as_ref()?;
@@ -69,6 +84,12 @@ impl FsWatcher {
     }
 
     pub(crate) fn watch(&mut self, _: &Path) {}
+
+    pub(crate) fn watch_created(&mut self, _: &Path) {}
+
+    pub(crate) fn take_created(&mut self) -> Vec<OsString> {
+        Vec::new()
+    }
 
     pub(crate) fn has_changes(&mut self, _: impl Fn(&OsStr) -> bool) -> Option<bool> {
         None

@@ -1,8 +1,9 @@
 //! File isolation: sessions that are compared with each other find the same project files.
 //!
 //! After each session the files that it changed are restored. Once a session is seen to write
-//! files, compared sessions run one at a time, and those that overlapped with it are repeated;
-//! their events are held back until it is known that they count.
+//! files, or sessions use a temporary file of the same name, compared sessions run one at a time,
+//! and those that overlapped with it are repeated; their events are held back until it is known
+//! that they count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use unflake_model::{Event, Session, SessionId};
 use crate::engine::Engine;
 use crate::project_files::backup::Backups;
 use crate::project_files::snapshot::ProjectSnapshot;
+use crate::project_files::temp_names::TempNames;
 use crate::session::active::ActiveSession;
 
 /// Name of the directory with copies of project files, in the run directory.
@@ -27,6 +29,8 @@ const MAX_NAMES: usize = 5;
 #[derive(Default)]
 pub(crate) struct FileIsolation {
     snapshot: SnapshotStatus,
+    /// From the first compared session on, where several may run at once.
+    temporary: Option<TempNames>,
     /// Compared sessions run one at a time.
     is_serial: bool,
     /// Events of sessions that may have to be repeated.
@@ -54,6 +58,11 @@ impl FileIsolation {
             SnapshotStatus::Taken(snapshot) => Some(snapshot),
             SnapshotStatus::NotTaken | SnapshotStatus::Impossible => None,
         }
+    }
+
+    /// Whether sessions use temporary files of the same names.
+    fn has_shared_names(&mut self) -> bool {
+        self.temporary.as_mut().is_some_and(TempNames::is_repeated)
     }
 
     /// Files are not restored any more.
@@ -124,6 +133,10 @@ impl Engine {
         }
         if matches!(self.files.snapshot, SnapshotStatus::NotTaken) {
             self.take_file_snapshot();
+            if self.starter.launch().jobs > 1 {
+                let directories = BTreeSet::from([std::env::temp_dir(), PathBuf::from("/tmp")]);
+                self.files.temporary = Some(TempNames::watch(&Vec::from_iter(directories)));
+            }
         }
         let is_overlapped = self.sessions.has_window();
         let Some(snapshot) = self.files.snapshot() else { return };
@@ -182,12 +195,17 @@ impl Engine {
     /// A session has ended. Its held events are emitted, or it is repeated.
     pub(crate) fn close_window(&mut self, session: Session, window: FileWindow) {
         let has_written = self.files.snapshot().is_some_and(ProjectSnapshot::may_have_changed);
-        if has_written && !std::mem::replace(&mut self.files.is_serial, true) {
-            self.run_serially();
+        let may_meet = has_written || self.files.has_shared_names();
+        if may_meet && !std::mem::replace(&mut self.files.is_serial, true) {
+            self.run_serially(if has_written {
+                "tests write files into the project"
+            } else {
+                "tests use temporary files of the same names"
+            });
         }
         self.files.hold_back(&mut self.events);
         match self.files.held.remove(&session.id) {
-            Some(_) if has_written && window.is_overlapped && self.stop.reason().is_none() => {
+            Some(_) if may_meet && window.is_overlapped && self.stop.reason().is_none() => {
                 debug!(session = session.id.0, "files changed while other sessions ran: session requeued");
                 self.fork_tree.clear_unreachable();
                 self.sessions.requeue(session);
@@ -206,14 +224,16 @@ impl Engine {
 
     /// Sessions that have not started wait for their turn, and states that were reached while other
     /// sessions ran are not used.
-    fn run_serially(&mut self) {
+    fn run_serially(&mut self, why: &str) {
         if self.starter.launch().jobs < 2 {
             return;
         }
-        info!("tests write project files: compared sessions run one at a time from here on");
-        let note = "tests write files into the project: sessions that are compared run one at a time from here on, and \
-                    those that were in each other's way are repeated";
-        self.events.push(Event::Note(note.to_owned()));
+        info!(why, "compared sessions run one at a time from here on");
+        let note = format!(
+            "{why}: sessions that are compared run one at a time from here on, and those that were in each other's way \
+             are repeated"
+        );
+        self.events.push(Event::Note(note));
         self.fork_tree.retire_all();
         while let Some(at) = self.sessions.position(|placed| placed.window.is_none() && placed.work.is_compared()) {
             let placed = self.sessions.remove(at);

@@ -6,3 +6,4 @@ pub(crate) mod file_stat;
 pub(crate) mod fs_watcher;
 pub(crate) mod isolation;
 pub(crate) mod snapshot;
+pub(crate) mod temp_names;
