@@ -106,14 +106,15 @@ pub fn is_diagnosis(finding: &Finding) -> bool {
 }
 
 /// The strongest diagnosis first; of equal ones, a line or another test before a condition of the
-/// environment.
+/// environment, and another test before the test itself, which a suite runs only once.
 pub fn diagnosis_rank(finding: &Finding) -> impl Ord + use<> {
     let specific = match &finding.detail {
-        Detail::State(_) => 0,
-        Detail::Order(_) => 1,
-        Detail::Divergence(_) => 2,
-        Detail::Nio(_) => 3,
-        _ => 4,
+        Detail::State(leak) if leak.after.iter().any(|test| *test != finding.test) => 0,
+        Detail::State(_) => 1,
+        Detail::Order(_) => 2,
+        Detail::Divergence(_) => 3,
+        Detail::Nio(_) => 4,
+        _ => 5,
     };
     (finding.confidence().is_none(), finding.confidence(), specific)
 }

@@ -175,6 +175,20 @@ def test_unchanged_and_unknown_cells_are_not_reported(project):
     assert watch(session, 0, "shop.state['x']", "nothing.of.this", "thread 'x'") == []
 
 
+def test_watch_that_takes_too_long_reports_no_line(project):
+    source = """
+        import sys
+        import shop
+
+        def test_a():
+            sys.modules["unflake_agent.state.write_watch"].MOST_SECONDS = -1
+            shop.state["x"] = 1
+            shop.state["x"] = 2
+    """
+    session = StateSession(project({"conftest.py": "import shop", "shop.py": "state = {}", "test_it.py": source}))
+    assert watch(session, 0, "shop.state['x']") == []
+
+
 def test_state_orders_need_a_snapshot(project):
     session = StateSession(project("def test_a(): pass"))
     for kind in ("compare", "restore", "watch"):

@@ -4,16 +4,22 @@ After each line of the project's code the cells are checked. A cell that differs
 before, was written by that line, or by code outside the project that it called. The last such line
 left the value. A line continues after a call returns, so the current line is tracked through returns
 as well. While no line of the project runs, none is blamed.
+
+Where the checks take long, such as of a generator that a test draws from a million times, the watch
+gives up and reports no line.
 """
 
 import os
 import sys
 import threading
+import time
 
 from ..common.qualified_names import QualifiedNames
 from .repr import is_same
 
 TOOLS = 4, 3, 5, 1, 0, 2
+# Seconds that all checks of one watch may take.
+MOST_SECONDS = 10.0
 
 
 class WriteWatch:
@@ -23,11 +29,13 @@ class WriteWatch:
         self._names = QualifiedNames()
         self._is_project, self._checks = {}, {}
         self._tracer = None
+        self._clock, self._seconds = time.perf_counter, 0.0
 
     def start(self, checks):
         """`checks`: by cell, functions that return how it differs from what was remembered, as a list
         of values, or None."""
         self._checks, self._differences, self._found, self._current = {}, {}, {}, {}
+        self._seconds = 0.0
         self.add(checks)
         if self._tracer is None:
             self._tracer = MonitoringTracer(self) if hasattr(sys, "monitoring") else SettraceTracer(self)
@@ -89,7 +97,16 @@ class WriteWatch:
         self._current[self._thread()] = (caller.f_code, caller.f_lineno) if caller is not None else None
 
     def _check_all(self):
-        line = self._current.get(self._thread())
+        if not self._differences:
+            return
+        began = self._clock()
+        self._check_each(self._current.get(self._thread()))
+        self._seconds += self._clock() - began
+        if self._seconds > MOST_SECONDS:
+            # What was found may not be the last write.
+            self._differences, self._found = {}, {}
+
+    def _check_each(self, line):
         for path, before in self._differences.items():
             now = self._difference(path)
             if now is None and before is None or now is not None and before is not None and _is_same(before, now):

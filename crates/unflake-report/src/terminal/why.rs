@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use unflake_model::{
-    Cell, Confidence, Detail, Divergence, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, OrderDependence,
-    OrderKind, Repeats, RestoreCounts, TestId, Verdict,
+    Cell, Confidence, Detail, Divergence, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, NioKind,
+    OrderDependence, OrderKind, Repeats, RestoreCounts, TestId, Verdict,
 };
 
 use crate::divergence_text::{self, finding_sentence};
@@ -146,6 +146,10 @@ fn needs_state(root: &Finding, all: &[Finding]) -> bool {
     all.iter().any(is_brittle)
 }
 
+fn is_nio(finding: &Finding) -> bool {
+    matches!(&finding.detail, Detail::Nio(nio) if nio.kind == NioKind::Nio)
+}
+
 /// The last part of a test's name.
 fn short_name(test: &TestId) -> &str {
     let name = test.as_str();
@@ -211,6 +215,9 @@ fn of_state(root: &Finding, leak: &Leak, all: &[Finding]) -> Vec<(&'static str, 
     lines.extend(leak.cells.iter().take(CELLS).map(|cell| ("state", cell_change(cell, with_line))));
     if let Some(hidden) = leak.cells.len().checked_sub(CELLS).filter(|hidden| *hidden > 0) {
         lines.push(("", format!("and {hidden} more (--json has all)")));
+    }
+    if !others.is_empty() && all.iter().any(|one| one.test == root.test && is_nio(one)) {
+        lines.push(("also", "it leaves state behind for its own next run, too".to_owned()));
     }
     if leak.kind == LeakKind::Proven
         && let Some(RestoreCounts { changed, restored, stayed, kept, sufficed, alone }) = leak.evidence

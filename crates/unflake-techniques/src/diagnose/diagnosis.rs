@@ -24,6 +24,11 @@ use crate::search::select::select_listed;
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
 
+/// A test that disturbs itself is often disturbed by others through the same state. The search for
+/// them may take so many times what was spent until then, and at least so many seconds.
+const OTHERS_SHARE: f64 = 2.0;
+const OTHERS_SECONDS: f64 = 10.0;
+
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
     pub test: String,
@@ -72,6 +77,8 @@ pub struct Diagnosis {
     passing: PassingSpeed,
     costs: Vec<StepCost>,
     sessions: u32,
+    /// The test disturbs itself, and may be disturbed by others.
+    is_self_polluting: bool,
 }
 
 struct RunningStep {
@@ -81,6 +88,13 @@ struct RunningStep {
     cost: StepCost,
     /// When its first attempt started and its last one ended, in microseconds.
     time: Option<(i64, i64)>,
+}
+
+impl RunningStep {
+    fn cost(&self) -> StepCost {
+        let seconds = self.time.map_or(0.0, |(first, last)| (last - first) as f64 / 1e6);
+        StepCost { seconds, ..self.cost }
+    }
 }
 
 impl Diagnosis {
@@ -97,6 +111,7 @@ impl Diagnosis {
             passing: PassingSpeed::default(),
             costs: Vec::new(),
             sessions: 0,
+            is_self_polluting: false,
         }
     }
 
@@ -105,9 +120,10 @@ impl Diagnosis {
         self.left.iter().copied().collect()
     }
 
-    /// What each step took, in the order in which they ran.
-    pub fn costs(&self) -> &[StepCost] {
-        &self.costs
+    /// What each step took, in the order in which they ran. The last one may have been cut short.
+    pub fn costs(&self) -> Vec<StepCost> {
+        let running = self.running.iter().map(RunningStep::cost);
+        self.costs.iter().copied().chain(running).collect()
     }
 
     /// Failures and runs of the test alone.
@@ -136,7 +152,12 @@ impl Diagnosis {
     fn technique(&mut self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
         // A long search leaves time for the steps after it.
         let share = if self.left.is_empty() { 1.0 } else { step.share() };
-        let seconds = self.budget.seconds_left() * share;
+        let left = self.budget.seconds_left();
+        let most = match self.is_self_polluting {
+            true => (self.costs.iter().map(|cost| cost.seconds).sum::<f64>() * OTHERS_SHARE).max(OTHERS_SECONDS),
+            false => f64::INFINITY,
+        };
+        let seconds = (left * share).min(most);
         let names = vec![test.as_str().to_owned()];
         Some(match step {
             DiagnosisStep::Retries => Box::new(Retries::new(test.clone(), self.config.fresh_by, seconds)),
@@ -194,12 +215,11 @@ impl Diagnosis {
         false
     }
 
-    fn finish(&mut self, mut done: RunningStep, recordings: Recordings<'_>) {
+    fn finish(&mut self, done: RunningStep, recordings: Recordings<'_>) {
         let [test] = &self.matching[..] else { return };
         let about = |finding: &Finding| finding.test == *test && is_informative(finding);
         let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
-        done.cost.seconds = done.time.map_or(0.0, |(first, last)| (last - first) as f64 / 1e6);
-        self.costs.push(done.cost);
+        self.costs.push(done.cost());
         if done.cost.step == DiagnosisStep::Retries {
             self.left = steps(self.alone.count, self.config.verdict).into();
         }
@@ -215,6 +235,10 @@ impl Diagnosis {
                 self.left.make_contiguous().sort_by_key(is_late);
             }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
+            DiagnosisStep::Idempotence if is_proven && found.iter().any(leaves_own_state) => {
+                self.is_self_polluting = true;
+                self.left.retain(|step| *step == DiagnosisStep::Order);
+            }
             DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
@@ -233,6 +257,11 @@ fn is_timing(finding: &Finding) -> bool {
         Detail::Factor(influence) => influence.setting.iter().all(|factor| factor.kind().timing),
         _ => false,
     }
+}
+
+/// Whether the test disturbs its own next run.
+fn leaves_own_state(finding: &Finding) -> bool {
+    matches!(&finding.detail, Detail::State(leak) if leak.after.iter().all(|test| *test == finding.test))
 }
 
 /// Whether a finding says more than the outcomes do.

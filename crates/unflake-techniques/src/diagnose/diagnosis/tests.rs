@@ -69,11 +69,16 @@ fn a_victim_is_explained_by_its_polluter_and_nothing_else_is_tried() {
 }
 
 #[test]
-fn a_test_that_pollutes_itself_is_not_run_after_others() {
-    let both = SimulatedTest { writes: polluter("cell").writes, ..victim(&["cell"]) };
-    let (diagnosis, found) = diagnosed(config("t5"), vec![(5, both)]);
-    assert_eq!(ran(&diagnosis), ["retries", "idempotence"]);
+fn a_test_that_pollutes_itself_may_have_other_polluters() {
+    let both = || SimulatedTest { writes: polluter("cell").writes, ..victim(&["cell"]) };
+    let (diagnosis, found) = diagnosed(config("t5"), vec![(5, both())]);
+    assert_eq!(ran(&diagnosis), ["retries", "idempotence", "order"]);
     assert!(found.iter().any(|finding| matches!(finding.detail, Detail::Nio(_))), "{found:?}");
+    let by_other =
+        |finding: &Finding| matches!(&finding.detail, Detail::Order(order) if order.culprits == [["t3".into()]]);
+    assert!(!found.iter().any(by_other));
+    let (_, found) = diagnosed(config("t5"), vec![(3, polluter("cell")), (5, both())]);
+    assert!(found.iter().any(by_other), "{found:?}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl DiagnosisRequest<'_> {
         let left = || self.seconds - began.elapsed().as_secs_f64();
         let known = KnownTest::look_up(self.settings, &self.test)?;
         let (mut record, first) = self.untraced(&known, None, left())?;
-        let mut costs = first.costs().to_vec();
+        let mut costs = first.costs();
         let mut steps = first.steps_left();
         let mut untried = steps.clone();
         let mut conclusion = inconclusive(&record, INTERRUPTED);
@@ -128,7 +128,7 @@ impl DiagnosisRequest<'_> {
         let is_explained = |record: &Gathered| record.findings.iter().any(is_sure);
         if can_go_on() && !steps.is_empty() && !is_explained(&record) {
             let (later, second) = self.untraced(&known, Some(steps), left())?;
-            costs.extend_from_slice(second.costs());
+            costs.extend(second.costs());
             record.absorb(later);
             untried = second.steps_left();
         }
