@@ -286,6 +286,33 @@ def test_numpy_arrays_and_generators(project, pollution, path, check):
         assert session.restored(path) == ([], "passed")
 
 
+LONG_BUFFERS = {
+    "shop.sizes": ("shop.sizes[3] = 9", "[3] = 3", "[3] = 9"),
+    "shop.text": ("shop.text[1:3] = b'xy'", "[1] = 1", "[1] = 120 (2 of 50 elements differ)"),
+    "shop.prices": ("shop.prices -= 0.5", "[0, 0] = 1.0", "[0, 0] = 0.5 (12 of 12 elements differ)"),
+}
+
+
+@pytest.mark.parametrize("path", LONG_BUFFERS)
+def test_long_buffers_are_shown_by_the_first_element_that_differs(project, path):
+    if path == "shop.prices":
+        pytest.importorskip("numpy")
+    pollution, before, after = LONG_BUFFERS[path]
+    shop = """
+        import array
+        sizes = array.array("i", range(20))
+        text = bytearray(range(50))
+        try:
+            import numpy
+            prices = numpy.ones((4, 3))
+        except ImportError:
+            pass
+    """
+    session = StateSession(project({"shop.py": shop, "test_it.py": "import shop\ndef test_a():\n    %s" % pollution}))
+    assert session.pollute() == {path}
+    assert (session.cells[path]["before"], session.cells[path]["after"]) == (before, after)
+
+
 def test_numpy_without_its_random_module(project):
     pytest.importorskip("numpy")
     shop = "import sys, numpy\nsys.modules.pop('numpy.random', None)\nprices = numpy.zeros(3)"

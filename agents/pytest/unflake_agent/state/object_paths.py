@@ -163,8 +163,7 @@ def cell_of(change, path):
     kind = shape.kind
     if kind == "function":
         kind = "function default" if key in ("__defaults__", "__kwdefaults__") else "function attribute"
-    before = None if change.old is MISSING else shape.describe(key, change.old)
-    after = None if change.new is MISSING else shape.describe(key, change.new)
+    before, after = shape.describe_change(change.node.owner, key, change.old, change.new)
     if before is not None and before == after:
         before, after = _told_apart(change.old, change.new, before)
     return {

@@ -42,6 +42,10 @@ class Shape:
     def describe(self, key, value):
         return describe(value)
 
+    def describe_change(self, owner, key, old, new):
+        """Texts for both values; None for one that is missing."""
+        return tuple(None if value is MISSING else self.describe(key, value) for value in (old, new))
+
 
 class MappingShape(Shape):
     """Values by name or key. `mapping` returns the current ones as a mapping."""

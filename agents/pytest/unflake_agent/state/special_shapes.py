@@ -16,6 +16,8 @@ from .shapes import MappingShape, Shape, PassThroughShape
 
 # In bytes. Larger buffers are compared but not copied; even larger ones only by their size.
 MAX_COPIED, MAX_COMPARED = 1 << 20, 1 << 26
+# Shorter ones are shown as a whole.
+SHORT = 40
 
 
 def state_digest(value):
@@ -84,9 +86,10 @@ class BufferShape(ValueShape):
 
     is_slow = True
 
-    def __init__(self, kind, size, read, write):
+    def __init__(self, kind, size, read, write, elements):
+        """`elements`: the values that bytes of an owner stand for, and a function for the index of one."""
         ValueShape.__init__(self, kind, write=write)
-        self._size, self._bytes = size, read
+        self._size, self._bytes, self._elements = size, read, elements
 
     def _read(self, owner):
         size = self._size(owner)
@@ -96,7 +99,24 @@ class BufferShape(ValueShape):
         return data if size <= MAX_COPIED else (size, hash(data))
 
     def describe(self, key, value):
-        return describe(value) if type(value) is bytes and len(value) < 40 else state_digest(value)
+        return describe(value) if type(value) is bytes and len(value) < SHORT else state_digest(value)
+
+    def describe_change(self, owner, key, old, new):
+        texts = ValueShape.describe_change(self, owner, key, old, new)
+        if type(old) is not bytes or type(new) is not bytes or len(old) != len(new) or len(old) < SHORT:
+            return texts
+        try:
+            return self._first_difference(owner, old, new)
+        except Exception:
+            return texts  # Types of elements that this NumPy cannot read from bytes.
+
+    def _first_difference(self, owner, old, new):
+        (one, index_of), (other, _) = self._elements(owner, old), self._elements(owner, new)
+        size = len(old) // len(one)
+        changed = [at for at in range(len(one)) if old[at * size : (at + 1) * size] != new[at * size : (at + 1) * size]]
+        first = "[%s] = " % index_of(changed[0])
+        count = " (%d of %d elements differ)" % (len(changed), len(one)) if len(changed) > 1 else ""
+        return first + describe(one[changed[0]]), first + describe(other[changed[0]]) + count
 
     def why_fixed(self, owner, key, old, new):
         return None if type(old) is bytes else "it is larger than 1 MB, so no copy was kept"
@@ -173,8 +193,8 @@ def special_shapes():
         (generator, (ValueShape("random state", generator.getstate, generator.setstate, ".getstate()"),)),
         (contextvars.ContextVar, (ContextVariableShape(),)),
         (itertools.count, (CountShape(),)),
-        (bytearray, (BufferShape("bytearray", bytearray.__len__, bytes, _fill_bytearray),)),
-        (array.array, (BufferShape("array", lambda owner: len(owner) * owner.itemsize, array.array.tobytes, _fill_array),)),
+        (bytearray, (BufferShape("bytearray", bytearray.__len__, bytes, _fill_bytearray, lambda owner, data: (data, str)),)),
+        (array.array, (BufferShape("array", _size_of_array, array.array.tobytes, _fill_array, _elements_of_array),)),
         (weakref.WeakValueDictionary, (WeakContainerShape(),)),
         (weakref.WeakKeyDictionary, (WeakContainerShape(),)),
         (weakref.WeakSet, (WeakContainerShape(),)),
@@ -183,6 +203,14 @@ def special_shapes():
 
 def _fill_bytearray(owner, old):
     bytearray.__setitem__(owner, slice(None), old)
+
+
+def _size_of_array(owner):
+    return len(owner) * owner.itemsize
+
+
+def _elements_of_array(owner, data):
+    return array.array(owner.typecode, data), str
 
 
 def _fill_array(owner, old):
@@ -272,4 +300,16 @@ def _array_shape(kind):
             return b""
         return kind.tobytes(owner)
 
-    return BufferShape("array", size, read, write)
+    def elements(owner, data):
+        values = module_globals(sys.modules["numpy"])["frombuffer"](data, dtype=objects(owner))
+
+        def index_of(flat):
+            index = []
+            for length in reversed(body["shape"].__get__(owner)):
+                flat, at = divmod(flat, length)
+                index.insert(0, str(at))
+            return ", ".join(index)
+
+        return kind.tolist(values), index_of
+
+    return BufferShape("array", size, read, write, elements)
