@@ -175,6 +175,18 @@ def test_generators_of_imported_modules_in_forks(project, made, is_same):
     assert len({draw(unflake.fork(seeded, n)) for n in (5, 6)}) == 1
 
 
+@pytest.mark.parametrize("made, is_same", [("", False), ("5", True), ("'a text'", True), ("2**9000", True)])
+def test_generators_of_plugins_in_forks(project, made, is_same):
+    files = {
+        "own_plugin.py": "import random\nown = random.Random(%s)" % made,
+        "test_it.py": "import own_plugin\ndef test_draw(): assert 0, own_plugin.own.random()",
+    }
+    unflake = project(files, "-p", "own_plugin", variables={"PYTHONPATH": project.directory})
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    assert len({draw(one) for one in children}) == (1 if is_same else 2)
+
+
 @pytest.mark.parametrize(
     "setup, is_same",
     [

@@ -3,6 +3,7 @@
 Standalone: `unflake under` gives this file to pytest without the agent.
 """
 
+import gc
 import os
 import random
 import sys
@@ -87,7 +88,8 @@ class PrivateGenerators:
     """`random.Random` objects that imported modules make without a seed, in this order.
 
     Every fork would draw the same numbers from them, every process others. Methods are replaced
-    while modules are imported, because a state does not say whether a seed was given.
+    while modules are imported: once an object has drawn, its state does not say whether a seed was
+    given. Plugins of pytest are imported before that, so their objects must not have drawn.
     """
 
     def __init__(self, sequence):
@@ -105,6 +107,10 @@ class PrivateGenerators:
             self._setstate(generator, state)
             self._note(generator, False)
 
+        hidden = getattr(random.seed, "__self__", None)
+        for one in [one for one in gc.get_objects() if issubclass(type(one), random.Random)]:
+            if one is not hidden and not issubclass(type(one), random.SystemRandom):
+                self._note(one, _is_seeded_by_system(self._getstate(one)[1]))
         self._replaced = (seed, setstate)
         random.Random.seed, random.Random.setstate = seed, setstate
 
@@ -138,6 +144,29 @@ class PrivateGenerators:
             if generator is not None:
                 self._seed(generator, None if number is None else number + position + 1)
                 self._known[key] = (ref, self._started(generator))
+
+
+def _is_seeded_by_system(state):
+    """Whether a state that nothing was drawn from follows from so many random words that it is no seed.
+
+    Undoes `init_by_array` of the Mersenne Twister until the words of the seed, which repeat when
+    there are few. A text has 17 words and more.
+    """
+    words, count, mask = list(state[:-1]), TWISTER_WORDS, 0xFFFFFFFF
+    if len(state) != count + 1 or state[-1] != count or words[0] != 0x80000000:
+        return False
+
+    def mixed(word, factor):
+        return (word ^ word >> 30) * factor & mask
+
+    words[1] = (words[1] + 1 & mask) ^ mixed(words[-1], 1566083941)
+    for i in range(count - 1, 1, -1):
+        words[i] = (words[i] + i & mask) ^ mixed(words[i - 1], 1566083941)
+    first = [19650218]
+    for i in range(1, count):
+        first.append(mixed(first[-1], 1812433253) + i & mask)
+    seed = [words[i] - (first[i] ^ mixed(words[i - 1], 1664525)) & mask for i in range(3, count)]
+    return not any(seed[:-period] == seed[period:] for period in range(1, count // 2))
 
 
 def _twister_state(generator):
