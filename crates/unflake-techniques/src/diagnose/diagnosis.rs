@@ -115,6 +115,11 @@ impl Diagnosis {
         self.left.iter().copied().collect()
     }
 
+    /// The step that ran when the budget ended.
+    pub fn cut_short(&self) -> Option<DiagnosisStep> {
+        self.running.as_ref().map(|running| running.cost.step)
+    }
+
     /// What each step took, in the order in which they ran.
     pub fn costs(&self) -> &[StepCost] {
         &self.costs
@@ -201,7 +206,13 @@ impl Diagnosis {
                     technique.observe(listed, recordings);
                 }
                 let cost = StepCost { step, executions: 0, seconds: 0.0 };
-                self.running = Some(RunningStep { technique, offset: self.sessions, cost, count: FailureCount::default(), time: None });
+                self.running = Some(RunningStep {
+                    technique,
+                    offset: self.sessions,
+                    cost,
+                    count: FailureCount::default(),
+                    time: None,
+                });
                 return true;
             }
         }

@@ -13,9 +13,12 @@ use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest};
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
 
-/// Runs, each in an environment of its own, and how many of them at most where none failed.
+/// Runs, each in an environment of its own: of a slow test, of another, and at most where none failed.
+const FEW: u32 = 3;
 const TIMES: u32 = 6;
 const MOST: u32 = 40;
+/// A test is slow if that many runs take this share of the budget.
+const SLOW: f64 = 0.15;
 /// New processes at most.
 const PROCESSES: u32 = 4;
 /// What further runs may take of the budget, those of either kind.
@@ -49,7 +52,7 @@ impl Technique for Retries {
                 scheduler: scheduler.sequential(),
                 test: self.test.clone(),
                 forks: self.fresh_by == Isolation::Fork,
-                share: self.seconds * SHARE,
+                seconds: self.seconds,
             };
             let differs = self.differs.clone();
             self.task = Some(SearchTask::new(scheduler, async move { differs.set(runs.run().await) }));
@@ -72,16 +75,19 @@ struct PlainRetries {
     scheduler: Scheduler,
     test: TestId,
     forks: bool,
-    /// Seconds for further runs of either kind.
-    share: f64,
+    /// The budget.
+    seconds: f64,
 }
 
 impl PlainRetries {
     /// Whether forks ended alike and new processes did not.
     async fn run(&self) -> bool {
         let mut count = FailureCount::default();
-        for _ in 0..TIMES {
-            count = count + self.one(false).await;
+        let began = self.scheduler.seconds_left();
+        for run in 0..TIMES {
+            if run < FEW || began - self.scheduler.seconds_left() < self.seconds * SLOW {
+                count = count + self.one(false).await;
+            }
         }
         let left = self.scheduler.seconds_left();
         while count.failed == 0 && (1..MOST).contains(&count.runs) && self.has_time(left) {
@@ -97,13 +103,14 @@ impl PlainRetries {
         !count.is_mixed() && all.is_mixed()
     }
 
+    /// `left`: the seconds that were left before the first run of this kind.
     fn has_time(&self, left: f64) -> bool {
-        left - self.scheduler.seconds_left() < self.share && !self.scheduler.out_of_time()
+        let used = left - self.scheduler.seconds_left() + self.scheduler.mean_seconds();
+        used < self.seconds * SHARE && !self.scheduler.out_of_time()
     }
 
     async fn one(&self, new_process: bool) -> FailureCount {
-        let request =
-            SessionRequest { new_process, ..SessionRequest::new(Purpose::Fresh, vec![self.test.clone()]) };
+        let request = SessionRequest { new_process, ..SessionRequest::new(Purpose::Fresh, vec![self.test.clone()]) };
         let outcome = self.scheduler.run_one(request).await.last().map(|last| last.outcome);
         match outcome {
             Some(outcome) if outcome.is_failure() => FailureCount::new(1, 1),
@@ -117,9 +124,10 @@ impl PlainRetries {
 mod tests {
     use super::*;
     use crate::simulation::{attempt, ended, listed};
-    use unflake_model::{Outcome, Placement};
+    use unflake_model::{Attempt, Outcome, Placement, Timestamp};
 
     /// `fails`: by whether it is a new process and the number of the run. Runs, and whether processes differ.
+    /// A run takes a second.
     fn tried(seconds: f64, fails: &dyn Fn(bool, u32) -> bool) -> (u32, bool) {
         let mut retries = Retries::new("t".into(), Isolation::Fork, seconds);
         let differs = retries.differs_by_process();
@@ -134,7 +142,9 @@ mod tests {
                 runs += 1;
                 let is_new = session.place == Placement::Fresh(Isolation::Process);
                 let outcome = if fails(is_new, runs) { Outcome::Failed } else { Outcome::Passed };
-                retries.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), outcome)), Recordings::EMPTY);
+                let started = Timestamp(i64::from(runs) * 1_000_000);
+                let made = Attempt { started, seconds: 1.0, ..attempt(&session, &"t".into(), outcome) };
+                retries.observe(&Event::AttemptEnded(made), Recordings::EMPTY);
                 retries.observe(&ended(&session), Recordings::EMPTY);
             }
         }
@@ -159,7 +169,7 @@ mod tests {
 
     #[test]
     fn further_runs_take_a_small_part_of_the_budget() {
-        let (runs, _) = tried(1e-9, &|_, _| false);
-        assert_eq!(runs, TIMES);
+        assert_eq!(tried(100.0, &|_, _| false).0, TIMES + 3 + 3);
+        assert_eq!(tried(10.0, &|_, _| false).0, FEW, "six of a slow test would leave no time for a proof");
     }
 }

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn nothing_runs_where_a_name_is_ambiguous_or_unknown() {
-        assert_eq!(requested(&["pays", "adds"]), (Vec::new(), vec![1, 2]));
+        assert_eq!(requested(&["pays", "add"]), (Vec::new(), vec![1, 2]));
         assert_eq!(requested(&["x"]), (Vec::new(), vec![0]));
     }
 }
