@@ -36,6 +36,8 @@ pub(crate) struct Worlds {
     entered: HashSet<WorldId>,
     /// Whether the user knows what private worlds share.
     is_sharing_noted: bool,
+    /// Why worlds did not reach every process.
+    missed: HashSet<String>,
 }
 
 /// Sessions of one world.
@@ -66,11 +68,23 @@ struct WorldEngine {
 pub(crate) enum WorldReport {
     Started(Interrupter),
     Events(Vec<Event>),
+    /// It did not reach every process.
+    Missed {
+        what: String,
+        why: String,
+    },
     /// It has nothing more to do.
     Idle,
 }
 
 impl Worlds {
+    /// Says it once for all worlds.
+    fn missed(&mut self, what: &str, why: String) -> Option<Event> {
+        let what = if what.is_empty() { "a world" } else { what };
+        let note = format!("{what} did not apply to every process: {why}");
+        self.missed.insert(why).then_some(Event::Note(note))
+    }
+
     /// `is_alone`: nothing may run beside the session.
     pub(crate) fn add(&mut self, session: Session, is_alone: bool) {
         let world = session.under.clone().unwrap_or_default();
@@ -329,6 +343,7 @@ impl Engine {
                 }
             }
             WorldReport::Events(events) => self.events.extend(events),
+            WorldReport::Missed { what, why } => self.events.extend(self.worlds.missed(&what, why)),
             WorldReport::Idle => {
                 if let Some(world) = self.worlds.world(number) {
                     world.is_busy = false;
@@ -382,8 +397,7 @@ fn serve(
         engine.close(0, &mut |_| {});
         if let Some(missed) = missed.first() {
             let what = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let note = format!("{what} did not apply to every process: {missed}");
-            report(WorldReport::Events(vec![Event::Note(note)]));
+            report(WorldReport::Missed { what, why: missed.to_string() });
         }
     }
 }
@@ -444,5 +458,19 @@ fn is_of_session(event: &Event) -> bool {
     match event {
         Event::Problem(problem) => problem.kind == ProblemKind::Protocol,
         _ => !matches!(event, Event::EnvironmentStarted(_) | Event::TestsListed { .. } | Event::Note(_)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_worlds_miss_is_said_once() {
+        let mut worlds = Worlds::default();
+        let note = |what: &str| Some(Event::Note(format!("{what} did not apply to every process: x is static")));
+        assert_eq!(worlds.missed("random-seed=1", "x is static".into()), note("random-seed=1"));
+        assert_eq!(worlds.missed("random-seed=2", "x is static".into()), None);
+        assert!(worlds.missed("", "y is static".into()).is_some());
     }
 }

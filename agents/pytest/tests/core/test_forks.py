@@ -143,6 +143,51 @@ def test_python_randomness_in_forks(project, setup, is_same):
 
 
 @pytest.mark.parametrize(
+    "made, is_same",
+    [
+        ("random.Random()", False),
+        ("random.Random(None)", False),
+        ("random.Random(5)", True),
+        ("random.Random(); own.seed(5)", True),
+        ("random.Random(5); own.seed()", False),
+        ("random.Random(); own.setstate(random.Random(5).getstate())", True),
+        ("type('Own', (random.Random,), {})()", False),
+        ("random.Random(); own.random()", False),
+    ],
+)
+def test_generators_of_imported_modules_in_forks(project, made, is_same):
+    tests = """
+        import random
+        watched = random.Random.seed
+        own = %s
+        def test_draw():
+            assert random.Random.seed is not watched  # It is put back.
+            assert 0, own.random()
+        def test_seed(): own.seed(7)
+    """
+    unflake = project(tests % made)
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    children.append(unflake.fork(children[0], 3))
+    assert len({draw(one) for one in children}) == (1 if is_same else 3)
+    seeded = unflake.fork(agent, 4)
+    seeded.run(1)
+    assert len({draw(unflake.fork(seeded, n)) for n in (5, 6)}) == 1
+
+
+@pytest.mark.parametrize("made, is_same", [("", False), ("5", True), ("'a text'", True), ("2**9000", True)])
+def test_generators_of_plugins_in_forks(project, made, is_same):
+    files = {
+        "own_plugin.py": "import random\nown = random.Random(%s)" % made,
+        "test_it.py": "import own_plugin\ndef test_draw(): assert 0, own_plugin.own.random()",
+    }
+    unflake = project(files, "-p", "own_plugin", variables={"PYTHONPATH": project.directory})
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    assert len({draw(one) for one in children}) == (1 if is_same else 2)
+
+
+@pytest.mark.parametrize(
     "setup, is_same",
     [
         ("", False),

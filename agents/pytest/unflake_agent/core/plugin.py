@@ -155,6 +155,7 @@ class Agent(AttemptPlugin):
         with self._guard:
             self._send_listing(session.items)
             self._collected(session)
+            self.randomness.stop_watching()
             obstacle, one_process = self._forker.obstacle(), why_one_process(session.config)
             ready = {"tests": len(session.items), "deselected": self._deselected, "unforkable": obstacle}
             if one_process is not None:

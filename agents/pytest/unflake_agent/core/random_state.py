@@ -3,9 +3,11 @@
 Standalone: `unflake under` gives this file to pytest without the agent.
 """
 
+import gc
 import os
 import random
 import sys
+import weakref
 
 import pytest
 
@@ -13,6 +15,8 @@ import pytest
 # numbers, about 15 ms.
 SEARCHED_STEPS = 5000
 TWISTER_WORDS = 624
+# Generators of imported modules that are told apart.
+MOST_GENERATORS = 64
 # The preload shim starts another stream of random bytes when a file below it is opened.
 STREAM_START = "/dev/unflake-seed/"
 
@@ -31,10 +35,13 @@ class Randomness:
         self._numpy = None
         self._seeded_state = None
         self._reseed_numpy = None
+        self._private = PrivateGenerators(self._sequence)
+        self.stop_watching = self._private.stop_watching
 
     def seed(self, number):
         """Seeds the generators that the project has not seeded."""
         self.before_fork()
+        self._private.reseed(number)
         if self._seeded_state is None:
             self._seed(number)
             self._python = self._sequence(self._getstate()[1])
@@ -42,6 +49,7 @@ class Randomness:
             self._reseed_numpy(number)
 
     def before_fork(self):
+        self._private.forget_seeded()
         state = self._getstate()
         self._seeded_state = state if self._python.is_left_by(state[1]) else None
         self._reseed_numpy = None
@@ -73,6 +81,92 @@ class Randomness:
             self._python = self._sequence(self._getstate()[1])  # CPython has reseeded it already.
         if self._reseed_numpy is not None:
             self._reseed_numpy()
+        self._private.reseed()
+
+
+class PrivateGenerators:
+    """`random.Random` objects that imported modules make without a seed, in this order.
+
+    Every fork would draw the same numbers from them, every process others. Methods are replaced
+    while modules are imported: once an object has drawn, its state does not say whether a seed was
+    given. Plugins of pytest are imported before that, so their objects must not have drawn.
+    """
+
+    def __init__(self, sequence):
+        self._sequence = sequence
+        self._known = {}
+        self._engine, self._ref, self._key = random.Random, weakref.ref, id
+        self._seed, self._setstate = random.Random.seed, random.Random.setstate
+        self._getstate = random.Random.getstate
+
+        def seed(generator, *arguments, **named):
+            self._seed(generator, *arguments, **named)
+            self._note(generator, (list(arguments) + list(named.values()) + [None])[0] is None)
+
+        def setstate(generator, state):
+            self._setstate(generator, state)
+            self._note(generator, False)
+
+        hidden = getattr(random.seed, "__self__", None)
+        for one in [one for one in gc.get_objects() if issubclass(type(one), random.Random)]:
+            if one is not hidden and not issubclass(type(one), random.SystemRandom):
+                self._note(one, _is_seeded_by_system(self._getstate(one)[1]))
+        self._replaced = (seed, setstate)
+        random.Random.seed, random.Random.setstate = seed, setstate
+
+    def stop_watching(self):
+        """Puts the methods back before the first test."""
+        seed, setstate = self._replaced
+        if self._engine.seed is seed and self._engine.setstate is setstate:
+            self._engine.seed, self._engine.setstate = self._seed, self._setstate
+
+    def _note(self, generator, is_unseeded):
+        self._known.pop(self._key(generator), None)
+        if len(self._known) == MOST_GENERATORS:
+            self._known = {key: known for key, known in self._known.items() if known[0]() is not None}
+        if is_unseeded and len(self._known) < MOST_GENERATORS:
+            self._known[self._key(generator)] = (self._ref(generator), self._started(generator))
+
+    def _started(self, generator):
+        return self._sequence(self._getstate(generator)[1])
+
+    def forget_seeded(self):
+        """What is left was never seeded by the project."""
+        for key, (ref, sequence) in list(self._known.items()):
+            generator = ref()
+            if generator is None or sequence.is_left_by(self._getstate(generator)[1]):
+                del self._known[key]
+
+    def reseed(self, number=None):
+        """By a number, or from the system."""
+        for position, (key, (ref, _)) in enumerate(list(self._known.items())):
+            generator = ref()
+            if generator is not None:
+                self._seed(generator, None if number is None else number + position + 1)
+                self._known[key] = (ref, self._started(generator))
+
+
+def _is_seeded_by_system(state):
+    """Whether a state that nothing was drawn from follows from so many random words that it is no seed.
+
+    Undoes `init_by_array` of the Mersenne Twister until the words of the seed, which repeat when
+    there are few. A text has 17 words and more.
+    """
+    words, count, mask = list(state[:-1]), TWISTER_WORDS, 0xFFFFFFFF
+    if len(state) != count + 1 or state[-1] != count or words[0] != 0x80000000:
+        return False
+
+    def mixed(word, factor):
+        return (word ^ word >> 30) * factor & mask
+
+    words[1] = (words[1] + 1 & mask) ^ mixed(words[-1], 1566083941)
+    for i in range(count - 1, 1, -1):
+        words[i] = (words[i] + i & mask) ^ mixed(words[i - 1], 1566083941)
+    first = [19650218]
+    for i in range(1, count):
+        first.append(mixed(first[-1], 1812433253) + i & mask)
+    seed = [words[i] - (first[i] ^ mixed(words[i - 1], 1664525)) & mask for i in range(3, count)]
+    return not any(seed[:-period] == seed[period:] for period in range(1, count // 2))
 
 
 def _twister_state(generator):
@@ -133,9 +227,6 @@ class SeedPlugin:
         except OSError:
             pass
         self._randomness.seed(drawn.getrandbits(32))
-        faker = self._modules.get("faker.generator")
-        if faker is not None and not getattr(faker.Generator, "_is_seeded", True):
-            faker.mod_random.seed(drawn.getrandbits(32))
         hypothesis = self._modules.get("hypothesis.core")
         given = getattr(hypothesis, "global_force_seed", 0)
         if given is None or given == self._hypothesis_seed:
@@ -156,6 +247,7 @@ class SeedPlugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
+        self._randomness.stop_watching()
         path, _, name = item.nodeid.partition("::")
         self._begin(path.rpartition("/")[2] + "::" + name)
         yield

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use unflake_model::{
-    Cell, Confidence, Detail, Divergence, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, NioKind,
+    Cell, Confidence, Detail, Divergence, Failure, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, NioKind,
     OrderDependence, OrderKind, Repeats, RestoreCounts, TestId, Verdict,
 };
 
@@ -25,6 +25,10 @@ pub struct WhyReport<'a> {
     pub steps: &'a [WhyStep],
     /// What was not tried because the budget ended.
     pub untried: &'a [&'static str],
+    /// The step that the budget ended.
+    pub cut_short: Option<&'static str>,
+    /// How the test failed and how often, the most frequent first.
+    pub ways: &'a [(Failure, u32)],
     /// Failures and runs of the test alone.
     pub alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
@@ -41,10 +45,11 @@ pub struct WhyStep {
     pub executions: u32,
 }
 
-/// Other findings that are shown.
+/// Other findings that are shown, and ways to fail where there is no finding.
 const ALSO: usize = 3;
 /// Cells that are shown.
 const CELLS: usize = 8;
+const WAYS: usize = 3;
 
 /// Writes one diagnosis. `quiet` leaves out everything but the root cause and its commands.
 pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn Write) -> io::Result<()> {
@@ -53,9 +58,12 @@ pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn
         Some(root) => found(term, report, root, quiet)?,
         None => not_found(term, report)?,
     }
+    let exhausted = "(budget exhausted; --for gives more time)";
+    if let Some(step) = report.cut_short {
+        term.labelled_prose(2, "cut short", &format!("{step} {exhausted}"))?;
+    }
     if !report.untried.is_empty() {
-        let text = format!("{} (budget exhausted; --for gives more time)", report.untried.join(", "));
-        term.labelled_prose(2, "not tried", &text)?;
+        term.labelled_prose(2, "not tried", &format!("{} {exhausted}", report.untried.join(", ")))?;
     }
     term.blank()?;
     counts(term, report)
@@ -288,7 +296,24 @@ fn not_found(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
         (0, _) => format!("it passed {runs} of {runs} times alone, and nothing made it fail"),
         (failed, runs) => format!("it failed {failed} of {runs} times alone"),
     };
-    term.prose(0, Tone::Bold, &format!("Root cause not found: {outcome}."))
+    term.prose(0, Tone::Bold, &format!("Root cause not found: {outcome}."))?;
+    let all: u32 = report.ways.iter().map(|(_, times)| times).sum();
+    for (at, (failure, times)) in report.ways.iter().take(WAYS).enumerate() {
+        let label = if at == 0 { "failure" } else { "" };
+        term.labelled_prose(2, label, &format!("{} ({times} of {all} failures)", one_line(&way(failure))))?;
+    }
+    Ok(())
+}
+
+/// `test_a.py:40: AssertionError: assert 3 < 2`
+fn way(failure: &Failure) -> String {
+    let place = match (&failure.file, failure.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: "),
+        _ => String::new(),
+    };
+    let message = failure.message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let kind = if message.starts_with(&failure.kind) { String::new() } else { format!("{}: ", failure.kind) };
+    format!("{place}{kind}{message}")
 }
 
 /// `41 executions (retries 6, order 35), 9.0 s, full report: …`

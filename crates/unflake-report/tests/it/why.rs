@@ -1,7 +1,7 @@
 //! Reports of `unflake why`.
 
 use insta::assert_snapshot;
-use unflake_model::{Cell, Detail, Finding, ForcedValue, Reproduction, Shows};
+use unflake_model::{Cell, Detail, Failure, Finding, ForcedValue, Phase, Reproduction, Shows};
 use unflake_report::{TerminalStyle, WhyReport, WhyStep, why};
 
 use crate::divergences::drawn;
@@ -21,7 +21,8 @@ fn report(findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
 fn report_after(ever: (u32, u32), findings: &[Finding], style: &TerminalStyle, quiet: bool) -> String {
     let sources = |_: &str| None;
     let (steps, alone, page) = (&STEPS, (0, 6), Some("page.html"));
-    let report = WhyReport { findings, sources: &sources, steps, untried: &[], alone, ever, seconds: 4.1, page };
+    let (untried, cut_short, ways, seconds) = (&[], None, &[], 4.1);
+    let report = WhyReport { findings, sources: &sources, steps, untried, cut_short, ways, alone, ever, seconds, page };
     written(|out| why(&report, style, quiet, out))
 }
 
@@ -85,8 +86,30 @@ fn nothing_found_says_how_it_ended() {
 fn what_the_budget_left_out_is_named() {
     let sources = |_: &str| None;
     let (findings, steps, untried, alone, ever) = (&[], &STEPS, &["schedules", "factors"], (0, 6), (0, 53));
-    let report = WhyReport { findings, sources: &sources, steps, untried, alone, ever, seconds: 4.1, page: None };
+    let (cut_short, ways, seconds, page) = (Some("clock speed"), &[], 4.1, None);
+    let report = WhyReport { findings, sources: &sources, steps, untried, cut_short, ways, alone, ever, seconds, page };
     assert_snapshot!(written(|out| why(&report, &WIDE, false, out)));
+}
+
+#[test]
+fn the_ways_in_which_it_failed_are_shown_without_a_cause() {
+    let failure = |line, message: &str| Failure {
+        phase: Phase::Call,
+        kind: "AssertionError".to_owned(),
+        message: message.to_owned(),
+        trace: String::new(),
+        file: Some("test_a.py".to_owned()),
+        line: Some(line),
+    };
+    let ways = [(failure(40, "assert 3 < 2"), 6), (failure(45, "AssertionError: late"), 1)];
+    let sources = |_: &str| None;
+    let (steps, alone, ever, cut_short, seconds) = (&STEPS, (7, 7), (7, 7), None, 4.1);
+    let (findings, untried, page) = (&[], &[], None);
+    let report =
+        WhyReport { findings, sources: &sources, steps, untried, cut_short, ways: &ways, alone, ever, seconds, page };
+    let text = written(|out| why(&report, &WIDE, false, out));
+    assert!(text.contains("failure    test_a.py:40: AssertionError: assert 3 < 2 (6 of 7 failures)"), "{text}");
+    assert!(text.contains("test_a.py:45: AssertionError: late (1 of 7 failures)"), "{text}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 //! Everything here runs in one engine: the tests are listed once, whatever is tried. Sessions are
 //! numbered anew, because each technique numbers its own.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use unflake_model::{
     Confidence, Coverage, Detail, Event, Factor, FactorKind, Finding, Isolation, NioKind, Session, SessionId, TestId,
@@ -15,12 +17,12 @@ use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
-use crate::diagnose::steps::{DiagnosisStep, steps};
+use crate::diagnose::steps::{DiagnosisStep, most_seeds, steps};
 use crate::environment::experiment::{Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
 use crate::search::budget::Budget;
-use crate::search::select::select_listed;
+use crate::search::select::select_one;
 use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
 
@@ -74,6 +76,10 @@ pub struct Diagnosis {
     running: Option<RunningStep>,
     findings: Vec<Finding>,
     alone: PlainRuns,
+    /// Outcomes after other tests and twice that depend on neither.
+    unexplained: FailureCount,
+    /// Whether it varies from process to process and not within one.
+    differs_by_process: Rc<Cell<bool>>,
     passing: PassingSpeed,
     costs: Vec<StepCost>,
     sessions: u32,
@@ -86,6 +92,8 @@ struct RunningStep {
     /// The number of sessions before it.
     offset: u32,
     cost: StepCost,
+    /// Failures and runs of the test.
+    count: FailureCount,
     /// When its first attempt started and its last one ended, in microseconds.
     time: Option<(i64, i64)>,
 }
@@ -108,6 +116,8 @@ impl Diagnosis {
             running: None,
             findings: Vec::new(),
             alone: PlainRuns::default(),
+            unexplained: FailureCount::default(),
+            differs_by_process: Rc::default(),
             passing: PassingSpeed::default(),
             costs: Vec::new(),
             sessions: 0,
@@ -126,6 +136,11 @@ impl Diagnosis {
         self.costs.iter().copied().chain(running).collect()
     }
 
+    /// The step that ran when the budget ended.
+    pub fn cut_short(&self) -> Option<DiagnosisStep> {
+        self.running.as_ref().map(|running| running.cost.step)
+    }
+
     /// Failures and runs of the test alone.
     pub fn alone(&self) -> (u32, u32) {
         (self.alone.count.failed, self.alone.count.runs)
@@ -139,7 +154,7 @@ impl Diagnosis {
     fn start(&mut self, tests: &Event) {
         if let Event::TestsListed { tests: listed, deselected, isolated, seconds } = tests {
             self.budget = Budget::new(self.config.seconds - seconds);
-            self.matching = select_listed(listed, Some(std::slice::from_ref(&self.config.test))).tests;
+            self.matching = select_one(listed, &self.config.test);
             // Every step has what is left of the budget, so the time of the listing counts once.
             let (tests, deselected, isolated) = (listed.clone(), *deselected, *isolated);
             self.listed = Some(Event::TestsListed { tests, deselected, isolated, seconds: 0.0 });
@@ -160,7 +175,11 @@ impl Diagnosis {
         let seconds = (left * share).min(most);
         let names = vec![test.as_str().to_owned()];
         Some(match step {
-            DiagnosisStep::Retries => Box::new(Retries::new(test.clone(), self.config.fresh_by, seconds)),
+            DiagnosisStep::Retries => {
+                let retries = Retries::new(test.clone(), self.config.fresh_by, seconds);
+                self.differs_by_process = retries.differs_by_process();
+                Box::new(retries)
+            }
             DiagnosisStep::Idempotence => {
                 let config = self.config.idempotence.clone()?;
                 Box::new(NioDetection::new(NioConfig { only: Some(names), seconds, ..config }))
@@ -177,8 +196,8 @@ impl Diagnosis {
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
-                let varies = self.alone.count.is_mixed();
-                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), varies, seconds))
+                let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get());
+                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), most, seconds))
             }
             DiagnosisStep::Speed => {
                 let (kind, alone) = (self.config.speed?, self.alone.clone());
@@ -208,7 +227,13 @@ impl Diagnosis {
                     technique.observe(listed, recordings);
                 }
                 let cost = StepCost { step, executions: 0, seconds: 0.0 };
-                self.running = Some(RunningStep { technique, offset: self.sessions, cost, time: None });
+                self.running = Some(RunningStep {
+                    technique,
+                    offset: self.sessions,
+                    cost,
+                    count: FailureCount::default(),
+                    time: None,
+                });
                 return true;
             }
         }
@@ -221,7 +246,13 @@ impl Diagnosis {
         let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
         self.costs.push(done.cost());
         if done.cost.step == DiagnosisStep::Retries {
-            self.left = steps(self.alone.count, self.config.verdict).into();
+            self.left = steps(self.alone.count, self.differs_by_process.get(), self.config.verdict).into();
+        }
+        // Neither a second run nor another order explains these failures, so chance may decide.
+        let searched = matches!(done.cost.step, DiagnosisStep::Idempotence | DiagnosisStep::Order);
+        if searched && done.count.is_mixed() && found.is_empty() && self.config.steps.is_none() {
+            self.unexplained = self.unexplained + done.count;
+            self.left = steps(done.count, false, None).into();
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {
@@ -303,6 +334,9 @@ impl Technique for Diagnosis {
             let (first, last) = running.time.unwrap_or((began, ended));
             running.time = Some((first.min(began), last.max(ended)));
             let failed = attempt.outcome.is_failure();
+            if self.matching.contains(&attempt.test) && (failed || attempt.outcome.is_pass()) {
+                running.count = running.count + FailureCount::new(u32::from(failed), 1);
+            }
             if running.cost.step == DiagnosisStep::Retries && (failed || attempt.outcome.is_pass()) {
                 self.alone.count = self.alone.count + FailureCount::new(u32::from(failed), 1);
                 self.alone.failures.extend(attempt.failure.clone().filter(|_| failed));

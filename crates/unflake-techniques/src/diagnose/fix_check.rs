@@ -8,7 +8,7 @@
 use unflake_model::{Coverage, Event, Finding, Isolation, Purpose, Session, SessionId, TestId, World};
 
 use crate::search::budget::Budget;
-use crate::search::select::select_listed;
+use crate::search::select::select_one;
 use crate::{Recordings, Technique};
 
 /// The e-value at which a rate is excluded: 95 % confidence.
@@ -92,7 +92,7 @@ impl Technique for FixCheck {
         match event {
             Event::TestsListed { tests, seconds, .. } => {
                 self.budget = Budget::new(self.config.seconds - seconds);
-                self.matching = select_listed(tests, Some(std::slice::from_ref(&self.config.test))).tests;
+                self.matching = select_one(tests, &self.config.test);
             }
             Event::AttemptEnded(attempt) if self.matching == [attempt.test.clone()] => {
                 self.budget.observe(attempt);

@@ -17,9 +17,6 @@ use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest};
 use crate::stats::failure_rate::{FailureCount, more_often};
 use crate::{Recordings, Technique};
 
-/// Seeds that are tried: of a test that varies alone, and of another.
-const MAX_SEEDS: u32 = 24;
-const FEW_SEEDS: u32 = 8;
 /// Seeds that are tried at once.
 const AT_ONCE: usize = 4;
 /// Runs with the failing and with the passing seed, including the first.
@@ -46,9 +43,8 @@ struct DecidingSeed {
 }
 
 impl SeedTrial {
-    /// `kinds`: the factors that are seeds. `varies`: whether the test varies alone.
-    pub(crate) fn new(test: TestId, kinds: Vec<FactorKind>, varies: bool, seconds: f64) -> Self {
-        let max_seeds = if varies { MAX_SEEDS } else { FEW_SEEDS };
+    /// `kinds`: the factors that are seeds. `max_seeds`: how many are tried.
+    pub(crate) fn new(test: TestId, kinds: Vec<FactorKind>, max_seeds: u32, seconds: f64) -> Self {
         Self { test, kinds, max_seeds, seconds, task: None, found: Rc::default() }
     }
 }
@@ -236,7 +232,7 @@ mod tests {
     fn tried(fails: &mut dyn FnMut(Option<u32>, Option<u32>) -> bool) -> Vec<Finding> {
         declare_factors([&RANDOM, &HASH]);
         let kinds = ["random-seed", "hash-seed"].map(|name| FactorKind::named(name).unwrap());
-        let mut trial = SeedTrial::new("t".into(), kinds.to_vec(), true, 1e6);
+        let mut trial = SeedTrial::new("t".into(), kinds.to_vec(), 24, 1e6);
         trial.observe(&listed(&["t"], false), Recordings::EMPTY);
         loop {
             let sessions = trial.next_sessions(Recordings::EMPTY);

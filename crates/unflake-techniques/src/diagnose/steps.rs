@@ -4,6 +4,10 @@ use unflake_model::VerdictKind;
 
 use crate::stats::failure_rate::FailureCount;
 
+const FEW_SEEDS: u32 = 8;
+const SEEDS: u32 = 24;
+const MOST_SEEDS: u32 = 64;
+
 /// A technique within a diagnosis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiagnosisStep {
@@ -49,18 +53,20 @@ impl DiagnosisStep {
     /// How much of the time that is left it may take where other steps follow.
     pub(crate) fn share(self) -> f64 {
         match self {
-            Self::Order | Self::Factors | Self::Schedules => 0.4,
-            Self::Speed | Self::Seeds | Self::Company => 0.5,
+            Self::Order | Self::Factors | Self::Schedules | Self::Seeds => 0.4,
+            Self::Speed | Self::Company => 0.5,
             _ => 1.0,
         }
     }
 }
 
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
-/// test ended alone. `verdict`: that of the latest run.
-pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
+/// test ended alone, and whether new processes differ where forks do not. `verdict`: that of the
+/// latest run.
+pub(crate) fn steps(alone: FailureCount, differs: bool, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
     use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
     match verdict {
+        _ if differs => vec![Seeds, Speed, Schedules, Divergence, Factors],
         // Chance decides each time, so other tests have nothing to do with it.
         _ if alone.is_mixed() => vec![Speed, Seeds, Schedules, Divergence, Factors],
         Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Company, Factors],
@@ -73,6 +79,17 @@ pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<Di
     }
 }
 
+/// Seeds to try: of a test that never varied a few, else so many that one of them fails in nearly
+/// all cases, at the rate with which it failed.
+pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
+    match alone.is_mixed() {
+        false => FEW_SEEDS,
+        // Few of those runs were processes of their own.
+        true if differs => SEEDS,
+        true => ((3.0 / alone.share()).ceil() as u32).clamp(SEEDS, MOST_SEEDS),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,19 +97,33 @@ mod tests {
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
-        assert_eq!(steps(FailureCount::new(2, 6), None), [Speed, Seeds, Schedules, Divergence, Factors]);
+        assert_eq!(steps(FailureCount::new(2, 6), false, None), [Speed, Seeds, Schedules, Divergence, Factors]);
+    }
+
+    #[test]
+    fn what_differs_between_processes_only_may_be_a_seed() {
+        assert_eq!(steps(FailureCount::new(1, 9), true, None), [Seeds, Speed, Schedules, Divergence, Factors]);
+    }
+
+    #[test]
+    fn a_rare_failure_needs_more_seeds() {
+        assert_eq!(most_seeds(FailureCount::new(0, 44), false), 8);
+        assert_eq!(most_seeds(FailureCount::new(3, 6), false), 24);
+        assert_eq!(most_seeds(FailureCount::new(1, 16), false), 48);
+        assert_eq!(most_seeds(FailureCount::new(1, 100), false), 64);
+        assert_eq!(most_seeds(FailureCount::new(1, 41), true), 24);
     }
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
         let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
-        assert_eq!(steps(FailureCount::new(0, 6), None), all);
-        assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
-        assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);
+        assert_eq!(steps(FailureCount::new(0, 6), false, None), all);
+        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent)), all);
+        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakySeedDependent))[0], Seeds);
     }
 
     #[test]
     fn a_test_that_fails_alone_is_not_run_twice() {
-        assert!(!steps(FailureCount::new(6, 6), None).contains(&Idempotence));
+        assert!(!steps(FailureCount::new(6, 6), false, None).contains(&Idempotence));
     }
 }

@@ -14,7 +14,7 @@ use crate::divergence::conclusion::{TracedRun, divergence};
 use crate::divergence::wait_lines::wait_lines;
 use crate::finding::finding;
 use crate::search::budget::Budget;
-use crate::search::select::select_listed;
+use crate::search::select::select_one;
 use crate::{Recordings, Technique};
 
 /// AlignedRuns requested per batch; the result is examined after each.
@@ -214,7 +214,7 @@ impl Technique for Locate {
             Event::TestsListed { tests, isolated, seconds, .. } => {
                 self.budget = Budget::new(self.config.seconds - seconds);
                 self.isolated = *isolated;
-                self.matching = select_listed(tests, Some(std::slice::from_ref(&self.config.test))).tests;
+                self.matching = select_one(tests, &self.config.test);
             }
             Event::TraceRecorded { environment, .. } => {
                 self.pending.insert(*environment, TraceId(self.traced));

@@ -44,6 +44,21 @@ pub(crate) fn select_listed(listed: &[Test], only: Option<&[String]>) -> Selecti
     }
 }
 
+/// The test that a person means: one whose id is this name, or ends with the whole name and is the only
+/// one that does, or else all that the name selects.
+pub(crate) fn select_one(listed: &[Test], name: &str) -> Vec<TestId> {
+    let matching = select_listed(listed, Some(&[name.to_owned()])).tests;
+    let ends = |test: &&TestId| {
+        let before = test.as_str().strip_suffix(name).and_then(|before| before.chars().next_back());
+        before.is_some_and(|before| !before.is_alphanumeric() && before != '_')
+    };
+    let mut ending = matching.iter().filter(ends);
+    match (ending.next(), ending.next()) {
+        (Some(one), None) => vec![one.clone()],
+        _ => matching,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +82,16 @@ mod tests {
         let listed = [test("test_a.py::test_x", "test_a.py"), test("test_a.py::test_y", "test_a.py")];
         let selection = select_listed(&listed, Some(&["test_a.py::test_x".to_owned()]));
         assert_eq!(selection.tests, ["test_a.py::test_x".into()]);
+    }
+
+    #[test]
+    fn the_end_of_an_id_means_one_test() {
+        let test = |id: &str| Test { id: id.into(), file: None, line: None, command: Vec::new() };
+        let listed = ["a/t.py::one", "a/t.py::one_more", "b/t.py::two", "c/t.py::two"].map(test);
+        let named = |name: &str| select_one(&listed, name).len();
+        assert_eq!(select_one(&listed, "t.py::one"), ["a/t.py::one".into()]);
+        assert_eq!(select_one(&listed, "one"), ["a/t.py::one".into()]);
+        assert_eq!((named("ne"), named("two"), named("b/t.py::two"), named("none")), (2, 2, 1, 0));
     }
 
     #[test]

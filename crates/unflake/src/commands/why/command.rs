@@ -150,6 +150,8 @@ fn show(
         sources: &sources,
         steps: &steps,
         untried: &untried,
+        cut_short: result.cut_short.map(unflake_techniques::DiagnosisStep::name),
+        ways: &result.ways,
         alone: result.alone,
         ever: result.ever,
         seconds: run.totals.seconds,

@@ -76,10 +76,14 @@ pub(crate) struct DiagnosisResult {
     pub(crate) costs: Vec<StepCost>,
     /// Steps for which the budget was too small. None are named where a root cause is proven.
     pub(crate) untried: Vec<DiagnosisStep>,
+    /// The step that the budget ended. None where a root cause is proven or likely.
+    pub(crate) cut_short: Option<DiagnosisStep>,
     /// Failures and runs of the test alone.
     pub(crate) alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
     pub(crate) ever: (u32, u32),
+    /// How it failed, the most frequent first.
+    pub(crate) ways: Vec<(Failure, u32)>,
 }
 
 impl DiagnosisRequest<'_> {
@@ -91,6 +95,7 @@ impl DiagnosisRequest<'_> {
         let mut costs = first.costs();
         let mut steps = first.steps_left();
         let mut untried = steps.clone();
+        let mut cut_short = first.cut_short();
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
@@ -131,9 +136,11 @@ impl DiagnosisRequest<'_> {
             costs.extend(second.costs());
             record.absorb(later);
             untried = second.steps_left();
+            cut_short = second.cut_short();
         }
         if is_explained(&record) {
             untried.clear();
+            cut_short = None;
         }
         if was_interrupted() && conclusion.is_none() {
             conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
@@ -142,7 +149,8 @@ impl DiagnosisRequest<'_> {
         check_commands(&mut record, &self.context.here);
         let conclusion = conclusion.take().unwrap_or_else(|| conclude(&record, first.matching.first()));
         let ever = first.matching.first().map_or((0, 0), |test| outcomes(&record.attempts, test));
-        Ok(DiagnosisResult { record, conclusion, costs, untried, alone: first.alone(), ever })
+        let ways = first.matching.first().map_or(Vec::new(), |test| ways_to_fail(&record.attempts, test));
+        Ok(DiagnosisResult { record, conclusion, costs, untried, cut_short, alone: first.alone(), ever, ways })
     }
 
     /// Everything that needs no traces. `steps`: None for those that the first outcomes suggest.
@@ -383,7 +391,14 @@ fn worlds_that_fail(record: &Gathered) -> impl Iterator<Item = Vec<Factor>> {
 
 /// How the test fails where its clocks do not run at a speed at which it passes.
 fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alone: (u32, u32)) -> PassingWorld {
-    let of_test = record.attempts.iter().filter(|attempt| attempt.test == *test);
+    let failures =
+        ways_to_fail(&record.attempts, test).into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
+    PassingWorld { factors: vec![speed], failures, alone }
+}
+
+/// The failures of a test by type and line, with their counts, the most frequent first.
+fn ways_to_fail(attempts: &[Attempt], test: &TestId) -> Vec<(Failure, u32)> {
+    let of_test = attempts.iter().filter(|attempt| attempt.test == *test);
     let mut ways: Vec<(Failure, u32)> = Vec::new();
     for failure in of_test.filter_map(|attempt| attempt.failure.as_ref()) {
         let place = |failure: &Failure| (failure.kind.clone(), failure.file.clone(), failure.line);
@@ -393,8 +408,7 @@ fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alone: (u32, u
         }
     }
     ways.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-    let failures = ways.into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
-    PassingWorld { factors: vec![speed], failures, alone }
+    ways
 }
 
 /// How the test failed without other tests and without a chosen world.
