@@ -16,7 +16,7 @@ use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
 use crate::diagnose::steps::{DiagnosisStep, steps};
-use crate::environment::experiment::{Experiment, ExperimentConfig};
+use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
 use crate::search::budget::Budget;
@@ -37,6 +37,8 @@ pub struct DiagnosisConfig {
     pub idempotence: Option<NioConfig>,
     pub order: Option<OrderConfig>,
     pub factors: Option<ExperimentConfig>,
+    /// Whether each run starts a process that takes long to start.
+    pub slow_starts: bool,
     /// Whether a process of the runner can run several tests at the same time.
     pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
@@ -152,6 +154,11 @@ impl Diagnosis {
                 let config = self.config.factors.clone()?;
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, ..config }))
             }
+            DiagnosisStep::CombinedFactors if !self.config.slow_starts => return None,
+            DiagnosisStep::CombinedFactors => {
+                let (config, combined) = (self.config.factors.clone()?, CombinedScreen::Only);
+                Box::new(Experiment::new(ExperimentConfig { names, seconds, combined, ..config }))
+            }
             DiagnosisStep::Company if !self.config.side_by_side => return None,
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
@@ -201,7 +208,7 @@ impl Diagnosis {
         done.cost.seconds = done.time.map_or(0.0, |(first, last)| (last - first) as f64 / 1e6);
         self.costs.push(done.cost);
         if done.cost.step == DiagnosisStep::Retries {
-            self.left = steps(self.alone.count, self.config.verdict).into();
+            self.left = steps(self.alone.count, self.config.verdict, self.config.slow_starts).into();
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {
@@ -215,7 +222,7 @@ impl Diagnosis {
                 self.left.make_contiguous().sort_by_key(is_late);
             }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
-            DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
+            DiagnosisStep::CombinedFactors | DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
             _ if is_proven => self.left.clear(),

@@ -19,6 +19,8 @@ use crate::search::scheduler::{AttemptSummary, Scheduler, SessionRequest, Sessio
 
 /// Repetitions of the proof.
 const TIMES: usize = 3;
+/// Why cells that can be restored are only possible.
+const NOT_RESTORED: &str = "budget exhausted before any of it was restored";
 /// If there are more cells than this, only the first are named.
 const NAMED: usize = 3;
 
@@ -159,6 +161,9 @@ pub(crate) async fn prove_leak(
         Some(StateConclusion { leak, passes_then })
     };
     let Some(left) = as_left.last().filter(|_| !trial.has_changed(&as_left)) else {
+        if as_left.last().is_none() && scheduler.out_of_time() {
+            return possible(cells, NOT_RESTORED.to_owned());
+        }
         return possible(cells, "the outcome differs in a fork of the process".to_owned());
     };
     let by_known = known_cells(&trial, known, &cells).await;
@@ -190,12 +195,24 @@ pub(crate) async fn prove_leak(
     let (stayed, kept) = count(&results[TIMES..2 * TIMES], &|result| !trial.has_changed(result));
     let (sufficed, alone) = count(&results[2 * TIMES..], &|result| keep.has_stayed(result));
     let evidence = RestoreCounts { changed, restored, stayed, kept, sufficed, alone };
-    if [changed, restored, stayed, kept] != [TIMES as u32; 4] {
+    let times = TIMES as u32;
+    if (changed, stayed) == (restored, kept) && restored.min(kept) < times && scheduler.out_of_time() {
+        let it = if found.len() == 1 { "it" } else { "them" };
+        return possible(
+            found,
+            format!("restoring {it} changed the outcome, and the budget was exhausted before repeats"),
+        );
+    }
+    if [changed, restored, stayed, kept] != [times; 4] {
         return possible(found, "restoring it changed the outcome only sometimes".to_owned());
     }
-    let unknown = match is_sufficient && sufficed == alone {
-        true => Vec::new(),
-        false => vec!["other state may take part: with only this left, the outcome was another".to_owned()],
+    let unknown = match (is_sufficient, sufficed == alone) {
+        (true, true) if alone == times => Vec::new(),
+        (true, true) | (false, _) if scheduler.out_of_time() => {
+            vec!["other state may take part: the budget was exhausted before only this was left".to_owned()]
+        }
+        (true, true) => Vec::new(),
+        _ => vec!["other state may take part: with only this left, the outcome was another".to_owned()],
     };
     let cells = if is_known && found == known { found } else { with_write_sites(&trial, found).await };
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown, evidence: Some(evidence) };
@@ -262,6 +279,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Nec
             fixed.push(Cell { fixed: Some(why.clone()), ..restorable.remove(at) });
         }
     }
+    if all.last().is_none() && trial.scheduler.out_of_time() {
+        return Err(([restorable, fixed].concat(), NOT_RESTORED.to_owned()));
+    }
     if !trial.has_changed(&all) {
         let why = match (restorable.len(), fixed.len()) {
             (0, 0) => "no inspected state differs".to_owned(),
@@ -280,6 +300,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Nec
     match found {
         Minimized::Minimal(cells) => Ok(Necessary { cells: by_parts(trial, cells).await, all: restorable }),
         Minimized::Reduced(cells) => Err((cells, "budget exhausted before fewer of them were tried".to_owned())),
+        Minimized::NotReproduced | Minimized::Untried if trial.scheduler.out_of_time() => {
+            Err((restorable, "budget exhausted before fewer of them were tried".to_owned()))
+        }
         Minimized::NotReproduced | Minimized::Untried => {
             Err((restorable, "restoring all of it changed the outcome once and not again".to_owned()))
         }
