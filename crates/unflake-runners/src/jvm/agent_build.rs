@@ -57,7 +57,7 @@ pub(crate) struct FrameworkSupport {
     pub(crate) classic: bool,
     /// JUnit 3 without JUnit 4.
     pub(crate) oldest: bool,
-    /// Surefire's provider for JUnit 3, which also runs classes of no framework.
+    /// Surefire's provider for JUnit 3 without JUnit 4: it also runs classes of no framework.
     pub(crate) plain: bool,
     pub(crate) testng: bool,
 }
@@ -86,14 +86,14 @@ impl FrameworkSupport {
             && has("org/junit/jupiter/engine/JupiterTestEngine.class");
         // Surefire takes this provider where it knows no framework on the class path, such as Jupiter
         // before version 2.22. Then JUnit 3 may be absent, too.
-        let plain = kind == "junit";
-        let oldest = plain && !classic && has("junit/framework/TestCase.class");
+        let plain = kind == "junit" && !classic;
+        let oldest = plain && has("junit/framework/TestCase.class");
         Ok(Self { platform, jupiter, classic, oldest, plain, testng: kind == "testng" })
     }
 
     /// What the user should know of the tests that run.
     pub(crate) fn note(&self) -> Option<&'static str> {
-        let is_without = self.plain && !self.oldest && !self.classic;
+        let is_without = self.plain && !self.oldest;
         is_without.then_some(
             "Surefire found no test framework, so methods whose names start with `test` run without their annotations, as in Maven; Jupiter needs Surefire 2.22 or later",
         )

@@ -1,5 +1,6 @@
 package unflake.jvm.plain;
 
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -11,18 +12,18 @@ import unflake.jvm.run.TestModule;
 
 /**
  * Runs methods that look like tests in classes of no test framework, as Surefire's provider for
- * JUnit 3 does: public instance methods whose names start with "test", around each of them
- * {@code setUp} and {@code tearDown}, and all tests of a class on one object. Annotations of a
- * framework that Surefire did not find have no effect there.
+ * JUnit 3 does: public instance methods whose names start with "test", all of a class on one object.
+ * Whether {@code setUp} and {@code tearDown} run depends on the version of Surefire, which is asked.
+ * Annotations of a framework that Surefire did not find have no effect.
  */
 public final class PlainTests implements TestFramework {
     private static final String PREFIX = "plain:";
     private static final String TEST = "test";
 
     private final TestModule module;
-    /** The class of the test before, and its object. */
+    /** The class of the test before, and its object with the methods around each test. */
     private Class<?> current;
-    private Object instance;
+    private Fixture fixture;
 
     public PlainTests(TestModule module) {
         this.module = module;
@@ -97,7 +98,7 @@ public final class PlainTests implements TestFramework {
             }
         }
         current = null;
-        instance = null;
+        fixture = null;
     }
 
     /** Returns the first exception, or null. */
@@ -106,18 +107,22 @@ public final class PlainTests implements TestFramework {
         if (thrown != null) {
             return thrown;
         }
-        thrown = thrownBy(type, name);
-        Throwable afterwards = thrownBy(type, "tearDown");
+        try {
+            thrown = thrownBy(type.getMethod(name));
+        } catch (NoSuchMethodException | LinkageError error) {
+            thrown = error;
+        }
+        Throwable afterwards = thrownBy(fixture.tearDown);
         return thrown == null ? afterwards : thrown;
     }
 
     private Throwable setUp(Class<?> type) {
         try {
             if (current != type) {
-                instance = type.getConstructor().newInstance();
+                fixture = Fixture.of(type);
                 current = type;
             }
-            return thrownBy(type, "setUp");
+            return thrownBy(fixture.setUp);
         } catch (InvocationTargetException failure) {
             return failure.getCause();
         } catch (ReflectiveOperationException | LinkageError error) {
@@ -125,21 +130,72 @@ public final class PlainTests implements TestFramework {
         }
     }
 
-    /** Calls a method, if there is one. */
-    private Throwable thrownBy(Class<?> type, String name) {
+    /** Calls a method of the object, if there is one. */
+    private Throwable thrownBy(Method method) {
         try {
-            Method method = type.getMethod(name);
-            if (isFixtureOrTest(method)) {
+            if (method != null) {
                 method.setAccessible(true);
-                method.invoke(instance);
+                method.invoke(fixture.instance);
             }
-            return null;
-        } catch (NoSuchMethodException absent) {
             return null;
         } catch (InvocationTargetException failure) {
             return failure.getCause();
         } catch (ReflectiveOperationException | LinkageError error) {
             return error;
+        }
+    }
+
+    /** An object of a test class, and what runs before and after each test. */
+    private static final class Fixture {
+        private static final String[] SUREFIRE = {
+            "org.apache.maven.surefire.junit.PojoTestSet", "org.apache.maven.surefire.testset.PojoTestSet"
+        };
+
+        private final Object instance;
+        private final Method setUp;
+        private final Method tearDown;
+
+        private Fixture(Object instance, Method setUp, Method tearDown) {
+            this.instance = instance;
+            this.setUp = setUp;
+            this.tearDown = tearDown;
+        }
+
+        static Fixture of(Class<?> type) throws ReflectiveOperationException {
+            for (String name : SUREFIRE) {
+                try {
+                    return asSurefireDoes(Class.forName(name), type);
+                } catch (ReflectiveOperationException | LinkageError other) {
+                    continue;
+                }
+            }
+            return new Fixture(type.getConstructor().newInstance(), method(type, "setUp"), method(type, "tearDown"));
+        }
+
+        /** Many versions overlook public methods with these names. */
+        private static Fixture asSurefireDoes(Class<?> testSet, Class<?> type) throws ReflectiveOperationException {
+            Object surefire = testSet.getConstructor(Class.class).newInstance(type);
+            Method discover = testSet.getDeclaredMethod("discoverTestMethods");
+            discover.setAccessible(true);
+            discover.invoke(surefire);
+            Object instance = get(testSet, surefire, "testObject");
+            return new Fixture(
+                    instance, (Method) get(testSet, surefire, "setUpMethod"), (Method) get(testSet, surefire, "tearDownMethod"));
+        }
+
+        private static Object get(Class<?> type, Object object, String name) throws ReflectiveOperationException {
+            Field field = type.getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(object);
+        }
+
+        private static Method method(Class<?> type, String name) {
+            try {
+                Method method = type.getMethod(name);
+                return isFixtureOrTest(method) ? method : null;
+            } catch (NoSuchMethodException absent) {
+                return null;
+            }
         }
     }
 }
