@@ -535,7 +535,7 @@ fn screened(fails: Fails) -> (Vec<Finding>, usize) {
 #[test]
 fn many_factors_at_once_show_the_one_that_decides_in_few_runs() {
     let (found, runs) = screened(&|seen, _| Some(seen.is("time-zone=Europe/Berlin")));
-    check_found(&found, "time-zone", "with Europe/Berlin");
+    check_found(&found, "time-zone", "in Europe/Berlin");
     assert_eq!(influence(&found[0]).confidence, Confidence::Proven);
     assert!(runs < 30, "{runs} runs");
     let (found, _) = screened(&|seen, _| Some(!seen.is("time-zone=Pacific/Kiritimati")));
