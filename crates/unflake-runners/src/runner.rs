@@ -166,6 +166,8 @@ pub struct Capabilities {
     pub dependencies: bool,
     /// Attempts can be compared layer by layer.
     pub layers: bool,
+    /// A fresh environment takes about a second to start, so searches of few runs come first.
+    pub slow_starts: bool,
     /// Tests can be isolated from each other inside one process.
     pub in_process_isolation: Option<InProcessIsolation>,
 }
@@ -182,6 +184,7 @@ impl Capabilities {
         assertions: false,
         dependencies: false,
         layers: false,
+        slow_starts: false,
         in_process_isolation: None,
     };
 

@@ -47,7 +47,7 @@ pub use diagnose::diagnosis::{Diagnosis, DiagnosisConfig, StepCost};
 pub use diagnose::fix_check::{FixCheck, FixCheckConfig};
 pub use diagnose::steps::DiagnosisStep;
 pub use divergence::locate::{Locate, LocateConfig, LocateCounts};
-pub use environment::experiment::{Experiment, ExperimentConfig};
+pub use environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 pub use idempotence::nio::{NioConfig, NioDetection};
 pub use idempotence::prefilter::ScreenIn;
 pub use intervention::forced_value::{Intervention, InterventionConfig};

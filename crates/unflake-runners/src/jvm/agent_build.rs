@@ -57,6 +57,8 @@ pub(crate) struct FrameworkSupport {
     pub(crate) classic: bool,
     /// JUnit 3 without JUnit 4.
     pub(crate) oldest: bool,
+    /// Surefire's provider for JUnit 3 without JUnit 4: it also runs classes of no framework.
+    pub(crate) plain: bool,
     pub(crate) testng: bool,
 }
 
@@ -64,7 +66,7 @@ impl FrameworkSupport {
     /// Of a class path whose tests Surefire runs by this provider, or what it runs that unflake
     /// does not.
     pub(crate) fn of(provider: &str, class_path: &[String]) -> Result<Self, &'static str> {
-        let has = |class: &str| class_path.iter().any(|path| file_contains(Path::new(path), &[class.as_bytes()]));
+        let has = |class: &str| class_path.iter().any(|path| has_class(Path::new(path), class));
         let kind = provider.rsplit('.').nth(1).unwrap_or(provider);
         let platform = kind == "junitplatform";
         if platform && !has("org/junit/platform/launcher/core/LauncherConfig.class") {
@@ -82,14 +84,25 @@ impl FrameworkSupport {
         let jupiter = platform
             && has("org/junit/jupiter/api/Test.class")
             && has("org/junit/jupiter/engine/JupiterTestEngine.class");
-        let oldest = kind == "junit" && !classic;
         // Surefire takes this provider where it knows no framework on the class path, such as Jupiter
-        // before version 2.22.
-        if oldest && !has("junit/framework/TestCase.class") {
-            return Err("classes without JUnit 3, JUnit 4 or TestNG; Jupiter needs Surefire 2.22 or later");
-        }
-        Ok(Self { platform, jupiter, classic, oldest, testng: kind == "testng" })
+        // before version 2.22. Then JUnit 3 may be absent, too.
+        let plain = kind == "junit" && !classic;
+        let oldest = plain && has("junit/framework/TestCase.class");
+        Ok(Self { platform, jupiter, classic, oldest, plain, testng: kind == "testng" })
     }
+
+    /// What the user should know of the tests that run.
+    pub(crate) fn note(&self) -> Option<&'static str> {
+        let is_without = self.plain && !self.oldest;
+        is_without.then_some(
+            "Surefire found no test framework, so methods whose names start with `test` run without their annotations, as in Maven; Jupiter needs Surefire 2.22 or later",
+        )
+    }
+}
+
+/// Whether an entry of a class path, a jar or a directory, has a class, which is named by its path.
+fn has_class(entry: &Path, class: &str) -> bool {
+    if entry.is_dir() { entry.join(class).is_file() } else { file_contains(entry, &[class.as_bytes()]) }
 }
 
 impl AgentBuild<'_> {
@@ -124,6 +137,7 @@ impl AgentBuild<'_> {
         parts.extend(support.jupiter.then_some("warmup/Jupiter"));
         parts.extend(support.classic.then_some(["junit4/", "warmup/JUnit4"]).into_iter().flatten());
         parts.extend(support.oldest.then_some("junit3/"));
+        parts.extend(support.plain.then_some("plain/"));
         parts.extend(support.testng.then_some("testng/"));
         let sources = sources("agent/unflake/jvm/", &parts);
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -285,16 +299,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_path_without_a_framework_is_refused() {
+    fn plain_classes_run_where_surefire_finds_no_framework() {
         let directory = tempfile::tempdir().unwrap();
         let jar = |name: &str, class: &str| {
             let path = directory.path().join(name);
             fs::write(&path, class).unwrap();
             path.to_string_lossy().into_owned()
         };
-        let of = |jar| FrameworkSupport::of("org.apache.maven.surefire.junit.JUnit3Provider", &[jar]);
-        assert!(of(jar("jupiter.jar", "org/junit/jupiter/api/Test.class")).unwrap_err().contains("Jupiter needs"));
-        assert!(of(jar("junit3.jar", "junit/framework/TestCase.class")).unwrap().oldest);
+        let of = |jar| FrameworkSupport::of("org.apache.maven.surefire.junit.JUnit3Provider", &[jar]).unwrap();
+        let without = of(jar("jupiter.jar", "org/junit/jupiter/api/Test.class"));
+        assert!(without.plain && !without.oldest && without.note().is_some_and(|note| note.contains("Jupiter needs")));
+        let with = of(jar("junit3.jar", "junit/framework/TestCase.class"));
+        assert!(with.plain && with.oldest && with.note().is_none());
+    }
+
+    #[test]
+    fn directories_of_a_class_path_have_classes() {
+        let directory = tempfile::tempdir().unwrap();
+        let class = directory.path().join("junit/framework/TestCase.class");
+        put(&class, "").unwrap();
+        assert!(has_class(directory.path(), "junit/framework/TestCase.class"));
+        assert!(!has_class(directory.path(), "org/junit/Test.class"));
     }
 
     #[test]

@@ -156,9 +156,10 @@ impl MavenModule {
         };
         let fact = |wanted: &str| facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         let fact = |name: &str| fact(name).unwrap_or_default();
-        let provider = settings.get("providerConfiguration").cloned().ok_or_else(|| {
+        let provider = settings.get("providerConfiguration").cloned().or_else(|| provider_of_suites(&settings));
+        let provider = provider.ok_or_else(|| {
             ListError::usage(format!(
-                "{}: Surefire {} is too old for unflake; set the version of maven-surefire-plugin in the pom to 2.7 or later",
+                "{}: unflake cannot read the tests of Surefire {}; set the version of maven-surefire-plugin in the pom to 2.7 or later",
                 fact("module"),
                 fact("surefire")
             ))
@@ -178,6 +179,27 @@ impl MavenModule {
         };
         Ok(Self { facts, settings, invocation })
     }
+}
+
+/// Before version 2.7 Surefire names suites instead of a provider: this one runs the same tests.
+fn provider_of_suites(settings: &BTreeMap<String, String>) -> Option<String> {
+    let suites: Vec<&str> =
+        (0..).map_while(|at| settings.get(&format!("testSuite.{at}"))).map(String::as_str).collect();
+    let provider = |suite: &str| match suite.strip_prefix("org.apache.maven.surefire.")? {
+        "junit.JUnitDirectoryTestSuite" => Some("org.apache.maven.surefire.junit.JUnit3Provider"),
+        "junit4.JUnit4DirectoryTestSuite" => Some("org.apache.maven.surefire.junit4.JUnit4Provider"),
+        _ => None,
+    };
+    let (first, rest) = suites.split_first()?;
+    rest.iter().all(|suite| suite == first).then(|| provider(first)).flatten().map(str::to_owned)
+}
+
+/// Whether Surefire can select single methods of such a test.
+fn selects_methods(surefire: &str, key: &str) -> bool {
+    let mut numbers = surefire.split(['.', '-']).map(|number| number.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let is_old = key.starts_with("junit3:") || key.starts_with("plain:");
+    version >= if is_old { (2, 19) } else { (2, 8) }
 }
 
 /// The facts of a module: names and values.
@@ -223,7 +245,11 @@ fn add(
     let mut listing = jvm.list(context)?;
     suite.notes.extend(std::mem::take(&mut listing.notes).into_iter().map(|note| format!("{name}: {note}")));
     let is_new = settings.contains_key("forkNodeConnectionString");
-    jvm.add(&listing, forks, suite, |test| alone(context.command, test, several, is_new));
+    let surefire = fact("surefire").unwrap_or_default();
+    jvm.add(&listing, forks, suite, |test| match selects_methods(surefire, &test.key) {
+        true => alone(context.command, test, several, is_new),
+        false => Vec::new(),
+    });
     Ok(jvm)
 }
 
@@ -299,6 +325,29 @@ mod tests {
         let read = properties(text);
         let expected = [("tc.0", "a.B"), ("url", "pipe://1"), ("k=ey", "va\\l\tue=ä😀"), ("empty", "")];
         assert_eq!(read, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    }
+
+    #[test]
+    fn old_suites_have_the_provider_of_later_versions() {
+        let of = |suites: &str| {
+            let suites = suites
+                .split(' ')
+                .enumerate()
+                .map(|(at, suite)| (format!("testSuite.{at}"), format!("org.apache.maven.surefire.{suite}")));
+            provider_of_suites(&suites.collect())
+        };
+        let junit4 = "org.apache.maven.surefire.junit4.JUnit4Provider";
+        assert_eq!(of("junit4.JUnit4DirectoryTestSuite").as_deref(), Some(junit4));
+        assert_eq!(of("testng.TestNGXmlTestSuite"), None);
+        assert_eq!(of("junit.JUnitDirectoryTestSuite testng.TestNGDirectoryTestSuite"), None);
+    }
+
+    #[test]
+    fn old_versions_of_surefire_select_whole_classes() {
+        let junit4 = |version| selects_methods(version, "junit4:a.B/c");
+        assert_eq!(["2.4.2", "2.7.2", "2.8", "2.12.4", "3.0.0-M7"].map(junit4), [false, false, true, true, true]);
+        let junit3 = |version| selects_methods(version, "junit3:a.B/c");
+        assert_eq!(["2.12.4", "2.18.1", "2.19.1", "3.5.2"].map(junit3), [false, false, true, true]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) mod forks;
 pub(crate) mod gradle;
 pub(crate) mod maven;
 pub(crate) mod module;
+mod module_options;
 pub(crate) mod protocol;
 mod resource_locks;
 pub(crate) mod seeds;
@@ -42,6 +43,7 @@ const PROFILE: Profile = Profile {
         assertions: true,
         dependencies: true,
         layers: true,
+        slow_starts: true,
         in_process_isolation: Some(InProcessIsolation {
             name: "class loader",
             limits: "ran twice in class loaders only: state outside of the project's classes may hide a leak (--fresh-by process gives each test a JVM)",

@@ -19,6 +19,7 @@ use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::cds_archive::{self, CdsArchive};
 use crate::jvm::forks::{Forks, JvmProgram};
+use crate::jvm::module_options::without_project_modules;
 use crate::jvm::protocol::{self, JvmMessage, MessageReader};
 use crate::jvm::resource_locks::ClassNeeds;
 use crate::process::bounded_text::BoundedText;
@@ -69,6 +70,8 @@ pub(crate) struct Jvm {
     traced: bool,
     /// The assertions of the project, where they are observed.
     assertions: Option<Arc<Assertions>>,
+    /// What the user should know of the tests that run.
+    note: Option<&'static str>,
 }
 
 /// How Surefire would start a JVM for the tests of a module.
@@ -131,6 +134,7 @@ impl Jvm {
         let agent = kit.agent(&java, support, &class_path).map_err(ListError::usage)?;
         let whole = class_path.clone();
         let home = fs::canonicalize(&java).ok().and_then(|java| Some(java.parent()?.parent()?.to_owned()));
+        let options = without_project_modules(options, home.as_deref());
         let (mut front, rest) = cds_archive::split_class_path(class_path);
         front.insert(0, agent.to_string_lossy().into_owned());
         let archive = CdsArchive::new(&java, &front, context.cache, &options, support.jupiter, support.classic);
@@ -176,6 +180,7 @@ impl Jvm {
             listing,
             traced: context.tracing.is_some(),
             assertions: observed.cloned(),
+            note: support.note(),
         })
     }
 
@@ -186,7 +191,8 @@ impl Jvm {
         if let Some(kept) = listing.filter(|_| context.in_other_world).and_then(build_cache::load) {
             return Ok(kept);
         }
-        let listed = self.list_in_jvm(context)?;
+        let mut listed = self.list_in_jvm(context)?;
+        listed.notes.extend(self.note.map(str::to_owned));
         if let Some(path) = listing {
             build_cache::store(path, &listed);
         }

@@ -84,6 +84,7 @@ static PROFILE: Profile = Profile {
         assertions: true,
         dependencies: true,
         layers: true,
+        slow_starts: false,
         in_process_isolation: None,
     },
     files: ProjectFiles {

@@ -18,7 +18,7 @@ use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
 use crate::diagnose::steps::{DiagnosisStep, most_seeds, steps};
-use crate::environment::experiment::{Experiment, ExperimentConfig};
+use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
 use crate::search::budget::Budget;
@@ -44,6 +44,8 @@ pub struct DiagnosisConfig {
     pub idempotence: Option<NioConfig>,
     pub order: Option<OrderConfig>,
     pub factors: Option<ExperimentConfig>,
+    /// Whether each run starts a process that takes long to start.
+    pub slow_starts: bool,
     /// Whether a process of the runner can run several tests at the same time.
     pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
@@ -192,6 +194,11 @@ impl Diagnosis {
                 let config = self.config.factors.clone()?;
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, ..config }))
             }
+            DiagnosisStep::CombinedFactors if !self.config.slow_starts => return None,
+            DiagnosisStep::CombinedFactors => {
+                let (config, combined) = (self.config.factors.clone()?, CombinedScreen::Only);
+                Box::new(Experiment::new(ExperimentConfig { names, seconds, combined, ..config }))
+            }
             DiagnosisStep::Company if !self.config.side_by_side => return None,
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
@@ -246,13 +253,15 @@ impl Diagnosis {
         let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
         self.costs.push(done.cost());
         if done.cost.step == DiagnosisStep::Retries {
-            self.left = steps(self.alone.count, self.differs_by_process.get(), self.config.verdict).into();
+            self.left =
+                steps(self.alone.count, self.differs_by_process.get(), self.config.verdict, self.config.slow_starts)
+                    .into();
         }
         // Neither a second run nor another order explains these failures, so chance may decide.
         let searched = matches!(done.cost.step, DiagnosisStep::Idempotence | DiagnosisStep::Order);
         if searched && done.count.is_mixed() && found.is_empty() && self.config.steps.is_none() {
             self.unexplained = self.unexplained + done.count;
-            self.left = steps(done.count, false, None).into();
+            self.left = steps(done.count, false, None, self.config.slow_starts).into();
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {
@@ -270,7 +279,7 @@ impl Diagnosis {
                 self.is_self_polluting = true;
                 self.left.retain(|step| *step == DiagnosisStep::Order);
             }
-            DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
+            DiagnosisStep::CombinedFactors | DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
             _ if is_proven => self.left.clear(),

@@ -25,6 +25,8 @@ pub enum DiagnosisStep {
     Speed,
     /// The test with threads and tasks in other orders.
     Schedules,
+    /// The test in worlds that differ in many factors at once.
+    CombinedFactors,
     /// The test in worlds that differ in one factor.
     Factors,
     /// Traces of failing and passing runs. A run of its own, because tracing starts with the runner.
@@ -44,6 +46,7 @@ impl DiagnosisStep {
             Self::Seeds => "seeds",
             Self::Speed => "clock speed",
             Self::Schedules => "schedules",
+            Self::CombinedFactors => "combined factors",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
             Self::Intervention => "intervention",
@@ -54,7 +57,7 @@ impl DiagnosisStep {
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Order | Self::Factors | Self::Schedules | Self::Seeds => 0.4,
-            Self::Speed | Self::Company => 0.5,
+            Self::CombinedFactors | Self::Speed | Self::Company => 0.5,
             _ => 1.0,
         }
     }
@@ -62,9 +65,27 @@ impl DiagnosisStep {
 
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
 /// test ended alone, and whether new processes differ where forks do not. `verdict`: that of the
-/// latest run.
-pub(crate) fn steps(alone: FailureCount, differs: bool, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+/// latest run. `slow_starts`: whether each run starts a process that takes long to start, so that
+/// searches of few runs come first.
+pub(crate) fn steps(
+    alone: FailureCount,
+    differs: bool,
+    verdict: Option<VerdictKind>,
+    slow_starts: bool,
+) -> Vec<DiagnosisStep> {
+    use DiagnosisStep::{CombinedFactors, Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    match verdict {
+        _ if differs || alone.is_mixed() => {}
+        Some(VerdictKind::FlakyStateDependent) if slow_starts => {
+            return vec![Idempotence, Order, CombinedFactors, Company, Seeds, Speed, Schedules, Factors, Divergence];
+        }
+        _ if slow_starts && alone.failed > 0 => return vec![CombinedFactors, Order, Speed, Seeds, Factors],
+        Some(VerdictKind::FlakySeedDependent | VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {}
+        _ if slow_starts => {
+            return vec![Idempotence, CombinedFactors, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
+        }
+        _ => {}
+    }
     match verdict {
         _ if differs => vec![Seeds, Speed, Schedules, Divergence, Factors],
         // Chance decides each time, so other tests have nothing to do with it.
@@ -93,16 +114,16 @@ pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    use DiagnosisStep::{CombinedFactors, Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
-        assert_eq!(steps(FailureCount::new(2, 6), false, None), [Speed, Seeds, Schedules, Divergence, Factors]);
+        assert_eq!(steps(FailureCount::new(2, 6), false, None, false), [Speed, Seeds, Schedules, Divergence, Factors]);
     }
 
     #[test]
     fn what_differs_between_processes_only_may_be_a_seed() {
-        assert_eq!(steps(FailureCount::new(1, 9), true, None), [Seeds, Speed, Schedules, Divergence, Factors]);
+        assert_eq!(steps(FailureCount::new(1, 9), true, None, false), [Seeds, Speed, Schedules, Divergence, Factors]);
     }
 
     #[test]
@@ -117,13 +138,23 @@ mod tests {
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
         let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
-        assert_eq!(steps(FailureCount::new(0, 6), false, None), all);
-        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent)), all);
-        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakySeedDependent))[0], Seeds);
+        assert_eq!(steps(FailureCount::new(0, 6), false, None, false), all);
+        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent), false), all);
+        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakySeedDependent), false)[0], Seeds);
     }
 
     #[test]
     fn a_test_that_fails_alone_is_not_run_twice() {
-        assert!(!steps(FailureCount::new(6, 6), false, None).contains(&Idempotence));
+        assert!(!steps(FailureCount::new(6, 6), false, None, false).contains(&Idempotence));
+    }
+
+    #[test]
+    fn where_processes_start_slowly_many_factors_at_once_come_before_orders() {
+        let passes = FailureCount::new(0, 6);
+        assert_eq!(steps(passes, false, None, true)[..3], [Idempotence, CombinedFactors, Order]);
+        assert_eq!(steps(FailureCount::new(6, 6), false, None, true)[..2], [CombinedFactors, Order]);
+        let of_state = steps(passes, false, Some(VerdictKind::FlakyStateDependent), true);
+        assert_eq!(of_state[..3], [Idempotence, Order, CombinedFactors]);
+        assert!(!steps(FailureCount::new(2, 6), false, None, true).contains(&CombinedFactors));
     }
 }

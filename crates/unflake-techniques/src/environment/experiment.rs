@@ -14,6 +14,7 @@ use unflake_model::{
     Session, TestId, UntriedFactor,
 };
 
+use crate::environment::combined_screen::combined_screen;
 use crate::environment::findings::findings;
 use crate::environment::threshold::{Edge, edge};
 use crate::environment::trials::{TrialLog, TrialRun, TrialRunner, TrialWorld, order_of, tests_before};
@@ -45,6 +46,17 @@ const MIXED: u32 = 3;
 const MAX_SEEDS: u64 = 40;
 const SEEDS_AT_ONCE: usize = 5;
 
+/// Whether an experiment first tries many factors at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CombinedScreen {
+    /// No: every factor alone.
+    Never,
+    /// First, then every factor alone.
+    First,
+    /// Nothing else is tried.
+    Only,
+}
+
 #[derive(Clone, Debug)]
 pub struct ExperimentConfig {
     /// The names of tests, or parts of them.
@@ -58,6 +70,7 @@ pub struct ExperimentConfig {
     pub mixes: Vec<Vec<Factor>>,
     /// What cannot be tried, and why.
     pub untried: Vec<UntriedFactor>,
+    pub combined: CombinedScreen,
     pub max_runs: u32,
     /// No run starts after this time.
     pub seconds: f64,
@@ -139,7 +152,8 @@ impl Experiment {
             sequential: Cell::new(false),
         };
         let (plan, mixes) = (self.config.plan.clone(), self.config.mixes.clone());
-        self.task = Some(SearchTask::new(scheduler, conduct(runner, plan, mixes, self.result.clone())));
+        let (combined, result) = (self.config.combined, self.result.clone());
+        self.task = Some(SearchTask::new(scheduler, conduct(runner, plan, mixes, combined, result)));
     }
 }
 
@@ -186,16 +200,24 @@ async fn conduct(
     runner: TrialRunner,
     plan: Vec<Vec<Factor>>,
     mixes: Vec<Vec<Factor>>,
+    combined: CombinedScreen,
     result: Rc<RefCell<ExperimentResult>>,
 ) {
+    let worlds: Vec<TrialWorld> = plan.into_iter().map(TrialWorld::With).collect();
+    let mut effects: Vec<Effect> = Vec::new();
+    if combined != CombinedScreen::Never {
+        effects = combined_screen(&runner, &worlds).await;
+        result.borrow_mut().effects.clone_from(&effects);
+    }
+    if combined == CombinedScreen::Only {
+        return refine(&runner, effects, &result).await;
+    }
     start_baseline(&runner).await;
     if runner.failures(&TrialWorld::BASELINE).runs == 0 {
         return;
     }
-    let worlds: Vec<TrialWorld> = plan.into_iter().map(TrialWorld::With).collect();
     runner.sequential.set(conflicts_with_copies(&runner, &worlds).await);
     runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS), (TrialWorld::Uncontrolled, 2 * BASELINE_RUNS)]).await;
-    let mut effects: Vec<Effect> = Vec::new();
     for wave in waves(&worlds) {
         screen(&runner, &wave).await;
         let suspects = suspects(&runner, &wave, &effects);
@@ -210,11 +232,16 @@ async fn conduct(
         effects = confirm(&runner, combinations).await;
         effects = without_bystanders(&runner, effects).await;
     }
+    refine(&runner, effects, &result).await;
+}
+
+/// Finds the smallest change behind each effect.
+async fn refine(runner: &TrialRunner, effects: Vec<Effect>, result: &RefCell<ExperimentResult>) {
     result.borrow_mut().effects.clone_from(&effects);
     for (at, effect) in effects.into_iter().enumerate() {
-        let effect = narrowed(&runner, effect).await;
+        let effect = narrowed(runner, effect).await;
         result.borrow_mut().effects[at] = effect.clone();
-        let found = edge(&runner, &effect).await;
+        let found = edge(runner, &effect).await;
         result.borrow_mut().effects[at].edge = found;
     }
     result.borrow_mut().complete = !runner.is_exhausted();
@@ -266,8 +293,9 @@ async fn screen(runner: &TrialRunner, worlds: &[TrialWorld]) {
         Some(kind) if kind.timing => FIRST_TIMING,
         _ => FIRST,
     };
-    let untried = worlds.iter().filter(|world| runner.failures(world).runs == 0);
-    let wanted: Vec<(TrialWorld, u32)> = untried.map(|world| (world.clone(), first_runs(world))).collect();
+    let missing = |world: &TrialWorld| first_runs(world).saturating_sub(runner.failures(world).runs);
+    let untried = worlds.iter().filter(|world| missing(world) > 0);
+    let wanted: Vec<(TrialWorld, u32)> = untried.map(|world| (world.clone(), missing(world))).collect();
     runner.run(&wanted).await;
     runner.exclude_unusable(worlds).await;
     let baseline = runner.failures(&TrialWorld::BASELINE);
@@ -306,7 +334,7 @@ fn suspects(runner: &TrialRunner, worlds: &[TrialWorld], effects: &[Effect]) -> 
 }
 
 /// Alternates suspects with the baseline, and keeps those that differ in these runs alone.
-async fn confirm(runner: &TrialRunner, suspects: Vec<TrialWorld>) -> Vec<Effect> {
+pub(crate) async fn confirm(runner: &TrialRunner, suspects: Vec<TrialWorld>) -> Vec<Effect> {
     let in_forks = !runner.new_processes.get();
     let per_process = |world: &TrialWorld| world.changes().iter().any(|factor| factor.kind().per_process);
     // The baseline of a seed that applies to processes is the other seed, in a process too.

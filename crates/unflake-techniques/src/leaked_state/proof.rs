@@ -19,6 +19,8 @@ use crate::search::scheduler::{AttemptSummary, Scheduler, SessionRequest, Sessio
 
 /// Repetitions of the proof.
 const TIMES: usize = 3;
+/// Why cells that can be restored are only possible.
+const NOT_RESTORED: &str = "budget exhausted before any of it was restored";
 /// If there are more cells than this, only the first are named.
 const NAMED: usize = 3;
 
@@ -47,6 +49,8 @@ struct RestoreTrial<'a> {
     expected: &'a ExpectedChange,
     /// Whether the cells are those that the instrument otherwise restores by itself.
     of_presets: bool,
+    /// Whether a run did not reach the test, because the budget ended before.
+    cut_short: std::cell::Cell<bool>,
 }
 
 impl RestoreTrial<'_> {
@@ -63,8 +67,15 @@ impl RestoreTrial<'_> {
         self.request(Probe { restore, watch: Vec::new(), bare: self.of_presets })
     }
 
+    fn was_cut_short(&self) -> bool {
+        self.cut_short.get() || self.scheduler.out_of_time()
+    }
+
     fn has_changed(&self, result: &SessionResult) -> bool {
-        let Some(last) = result.last() else { return false };
+        let Some(last) = result.last() else {
+            self.cut_short.set(true);
+            return false;
+        };
         match self.expected {
             ExpectedChange::Passes => last.outcome.is_pass(),
             // Restoring state may break a test in other ways.
@@ -111,7 +122,11 @@ impl KeepTrial<'_> {
     /// Restoring much may break a test in other ways: a failure must be the same one.
     fn has_stayed(&self, result: &SessionResult) -> bool {
         let kind = |attempt: &AttemptSummary| attempt.failure.as_ref().map(|failure| failure.kind.clone());
-        result.last().is_some_and(|last| last.outcome == self.as_left.outcome && kind(last) == kind(self.as_left))
+        let Some(last) = result.last() else {
+            self.restore.cut_short.set(true);
+            return false;
+        };
+        last.outcome == self.as_left.outcome && kind(last) == kind(self.as_left)
     }
 }
 
@@ -142,7 +157,8 @@ pub(crate) async fn prove_leak(
     expected: &ExpectedChange,
     known: &[Cell],
 ) -> Option<StateConclusion> {
-    let mut trial = RestoreTrial { scheduler, after, test, expected, of_presets: false };
+    let mut trial =
+        RestoreTrial { scheduler, after, test, expected, of_presets: false, cut_short: std::cell::Cell::new(false) };
     let mut as_left = scheduler.run_one(trial.restoring(&[])).await;
     let (mut cells, mut unknown) = as_left.state.clone()?;
     let preset: Vec<Cell> = cells.extract_if(.., |cell| cell.preset).collect();
@@ -159,6 +175,9 @@ pub(crate) async fn prove_leak(
         Some(StateConclusion { leak, passes_then })
     };
     let Some(left) = as_left.last().filter(|_| !trial.has_changed(&as_left)) else {
+        if as_left.last().is_none() {
+            return possible(cells, NOT_RESTORED.to_owned());
+        }
         return possible(cells, "the outcome differs in a fork of the process".to_owned());
     };
     let by_known = known_cells(&trial, known, &cells).await;
@@ -190,12 +209,24 @@ pub(crate) async fn prove_leak(
     let (stayed, kept) = count(&results[TIMES..2 * TIMES], &|result| !trial.has_changed(result));
     let (sufficed, alone) = count(&results[2 * TIMES..], &|result| keep.has_stayed(result));
     let evidence = RestoreCounts { changed, restored, stayed, kept, sufficed, alone };
-    if [changed, restored, stayed, kept] != [TIMES as u32; 4] {
+    let times = TIMES as u32;
+    if (changed, stayed) == (restored, kept) && restored.min(kept) < times {
+        let it = if found.len() == 1 { "it" } else { "them" };
+        return possible(
+            found,
+            format!("restoring {it} changed the outcome, and the budget was exhausted before repeats"),
+        );
+    }
+    if [changed, restored, stayed, kept] != [times; 4] {
         return possible(found, "restoring it changed the outcome only sometimes".to_owned());
     }
-    let unknown = match is_sufficient && sufficed == alone {
-        true => Vec::new(),
-        false => vec!["other state may take part: with only this left, the outcome was another".to_owned()],
+    let unknown = match (is_sufficient, sufficed == alone) {
+        (true, true) if alone == times => Vec::new(),
+        (true, true) | (false, _) if trial.was_cut_short() => {
+            vec!["other state may take part: the budget was exhausted before only this was left".to_owned()]
+        }
+        (true, true) => Vec::new(),
+        _ => vec!["other state may take part: with only this left, the outcome was another".to_owned()],
     };
     let cells = if is_known && found == known { found } else { with_write_sites(&trial, found).await };
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown, evidence: Some(evidence) };
@@ -262,6 +293,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Nec
             fixed.push(Cell { fixed: Some(why.clone()), ..restorable.remove(at) });
         }
     }
+    if all.last().is_none() {
+        return Err(([restorable, fixed].concat(), NOT_RESTORED.to_owned()));
+    }
     if !trial.has_changed(&all) {
         let why = match (restorable.len(), fixed.len()) {
             (0, 0) => "no inspected state differs".to_owned(),
@@ -280,6 +314,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Nec
     match found {
         Minimized::Minimal(cells) => Ok(Necessary { cells: by_parts(trial, cells).await, all: restorable }),
         Minimized::Reduced(cells) => Err((cells, "budget exhausted before fewer of them were tried".to_owned())),
+        Minimized::NotReproduced | Minimized::Untried if trial.was_cut_short() => {
+            Err((restorable, "budget exhausted before fewer of them were tried".to_owned()))
+        }
         Minimized::NotReproduced | Minimized::Untried => {
             Err((restorable, "restoring all of it changed the outcome once and not again".to_owned()))
         }

@@ -89,12 +89,14 @@ pub(crate) struct Dependence {
 }
 
 /// Searches the culprits of one test. `None`: the budget was exhausted before anything was known.
-/// `best` is always the shortest list after which the outcome differed.
+/// `best` is always the shortest list after which the outcome differed. `confirmed`: what to do with
+/// the first culprits before others are searched, which takes as many sessions as there are tests.
 pub(crate) async fn find_culprits(
     scheduler: &Scheduler,
     suspect: &Suspect,
     thorough: bool,
     best: &RefCell<Vec<TestId>>,
+    confirmed: impl AsyncFnOnce(&mut Dependence),
 ) -> Option<SearchConclusion> {
     let mut trial = VictimTrial::new(scheduler, &suspect.test, best);
     for (tries, times) in PERSISTENCE {
@@ -125,7 +127,8 @@ pub(crate) async fn find_culprits(
                     by_loading: false,
                     unfinished,
                 };
-                if dependence.unfinished.is_none() {
+                confirmed(&mut dependence).await;
+                if dependence.unfinished.is_none() && !dependence.by_loading {
                     alternatives(&trial, suspect, reproducing, thorough, &mut dependence).await;
                     cleaners(&trial, suspect, thorough, &mut dependence).await;
                 }

@@ -281,33 +281,35 @@ impl OrderSearch {
         if let Some(twin) = &suspect.twin {
             suspect.guesses = vec![twin.culprits[0].clone()];
         }
-        let mut conclusion = find_culprits(scheduler, &suspect, self.config.thorough, &best).await;
-        if let Some(SearchConclusion::Depends(found)) = &conclusion
-            && let Some(by_loading) = self.dependence_on_loading(scheduler, &suspect.test, found).await
-        {
-            conclusion = Some(SearchConclusion::Depends(Box::new(by_loading)));
-        }
-        {
-            let record = &mut self.progress.borrow_mut().suspects[at];
-            record.tally = scheduler.tally(&suspect.test);
-            record.conclusion.clone_from(&conclusion);
-        }
+        let confirmed = async |found: &mut Dependence| {
+            if let Some(by_loading) = self.dependence_on_loading(scheduler, &suspect.test, found).await {
+                *found = by_loading;
+            }
+            let conclusion = SearchConclusion::Depends(Box::new(found.clone()));
+            self.progress.borrow_mut().suspects[at].conclusion = Some(conclusion);
+            self.prove_state(scheduler, at, found).await;
+        };
+        let conclusion = find_culprits(scheduler, &suspect, self.config.thorough, &best, confirmed).await;
+        let record = &mut self.progress.borrow_mut().suspects[at];
+        record.tally = scheduler.tally(&suspect.test);
+        record.conclusion = conclusion;
+    }
+
+    /// Searches the state through which the first culprits of a suspect change its outcome.
+    async fn prove_state(&self, scheduler: &Scheduler, at: usize, found: &Dependence) {
         // With randomness involved, a single run proves nothing about state.
-        if let Some(SearchConclusion::Depends(found)) = conclusion
-            && self.config.state
-            && found.unfinished.is_none()
-            && !found.by_loading
-            && found.evidence.seen == found.evidence.tried
-        {
-            let expected = match found.kind {
-                OrderKind::Victim => ExpectedChange::Passes,
-                OrderKind::Brittle => ExpectedChange::Fails(found.alone, found.failure.clone()),
-            };
-            let after = &found.culprits[0];
-            let known = self.progress.borrow().proven_cells(after);
-            let state = prove_leak(scheduler, after, &suspect.test, &expected, &known).await;
-            self.progress.borrow_mut().suspects[at].state = state;
+        let is_certain = found.evidence.seen == found.evidence.tried;
+        if !self.config.state || found.unfinished.is_some() || found.by_loading || !is_certain {
+            return;
         }
+        let expected = match found.kind {
+            OrderKind::Victim => ExpectedChange::Passes,
+            OrderKind::Brittle => ExpectedChange::Fails(found.alone, found.failure.clone()),
+        };
+        let (after, test) = (&found.culprits[0], self.progress.borrow().suspects[at].suspect.test.clone());
+        let known = self.progress.borrow().proven_cells(after);
+        let state = prove_leak(scheduler, after, &test, &expected, &known).await;
+        self.progress.borrow_mut().suspects[at].state = state;
     }
 
     /// Whether loading another file is what changes the outcome, and not running its tests. A fork has

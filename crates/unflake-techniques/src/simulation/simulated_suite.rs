@@ -60,6 +60,8 @@ pub(crate) struct SimulatedSuite {
     reached: Vec<(Vec<TestId>, Option<SharedState>)>,
     pub(crate) rng: SeededRng,
     clock: i64,
+    /// No session starts from then on, as in an engine with a limit.
+    until: i64,
     environments: u32,
     parallel: bool,
     /// Costs so far.
@@ -132,6 +134,7 @@ impl SimulatedSuite {
             reached: Vec::new(),
             rng: SeededRng(1),
             clock: 0,
+            until: i64::MAX,
             environments: 0,
             parallel: false,
             executions: 0,
@@ -179,7 +182,17 @@ impl SimulatedSuite {
 
     /// Runs a single search and returns its result.
     pub(crate) fn search<T: 'static, S: AsyncFnOnce(Scheduler) -> T + 'static>(&mut self, search: S) -> T {
-        let scheduler = Scheduler::new(Isolation::Fork, 1e6);
+        self.search_for(1e6, search)
+    }
+
+    /// … with a budget.
+    pub(crate) fn search_for<T: 'static, S: AsyncFnOnce(Scheduler) -> T + 'static>(
+        &mut self,
+        seconds: f64,
+        search: S,
+    ) -> T {
+        self.until = (seconds * 1e6) as i64;
+        let scheduler = Scheduler::new(Isolation::Fork, seconds);
         let found = Rc::new(RefCell::new(None));
         let (at, result) = (scheduler.clone(), found.clone());
         let mut only =
@@ -199,7 +212,8 @@ impl SimulatedSuite {
         sessions.sort_by_key(|session| session.prefix);
         for session in &sessions {
             let prefix = session.prefix as usize;
-            let left = match self.reach(session, technique) {
+            let reached = if self.clock < self.until { self.reach(session, technique) } else { None };
+            let left = match reached {
                 Some(state) => {
                     self.run_session(session, state, technique);
                     Vec::new()

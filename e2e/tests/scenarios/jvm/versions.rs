@@ -22,6 +22,8 @@ struct VersionCombination {
     surefire: String,
     framework: String,
     version: String,
+    /// The directory of its tests, where the version does not decide that.
+    sources: Option<String>,
     /// How many tests it has.
     tests: usize,
     #[serde(default)]
@@ -32,6 +34,7 @@ impl VersionCombination {
     fn words(&self) -> Vec<String> {
         let Self { surefire, framework, version, .. } = self;
         let sources = match (framework.as_str(), version.starts_with("3.")) {
+            _ if self.sources.is_some() => self.sources.as_deref().unwrap_or_default(),
             ("jupiter" | "testng", _) => framework,
             (_, true) => "junit3",
             _ => "junit4",

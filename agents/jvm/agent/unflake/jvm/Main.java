@@ -33,7 +33,8 @@ import unflake.jvm.trace.LineTracer;
  */
 public final class Main {
     private static final String[] ADAPTERS = {
-        "unflake.jvm.platform.JUnitPlatform", "unflake.jvm.testng.TestNg", "unflake.jvm.junit4.JUnit4", "unflake.jvm.junit3.JUnit3"
+        "unflake.jvm.platform.JUnitPlatform", "unflake.jvm.testng.TestNg", "unflake.jvm.junit4.JUnit4", "unflake.jvm.junit3.JUnit3",
+        "unflake.jvm.plain.PlainTests"
     };
 
     /** The end of the name of an order whose tests run as the project configures it. */

@@ -35,6 +35,7 @@ fn config(test: &str) -> DiagnosisConfig {
             failed_after: BTreeMap::new(),
         }),
         factors: None,
+        slow_starts: false,
         side_by_side: false,
         seeds: Vec::new(),
         speed: None,

@@ -97,6 +97,7 @@ fn config() -> ExperimentConfig {
         plan: PLAN.map(factors).to_vec(),
         mixes: MIXES.map(factors).to_vec(),
         untried: Vec::new(),
+        combined: CombinedScreen::Never,
         max_runs: 1000,
         seconds: 1e6,
         fresh_by: Isolation::Fork,
@@ -522,4 +523,42 @@ fn bystanders_of_a_frequent_failure_are_not_blamed() {
         found.iter().any(|finding| influence(finding).setting.len() > 1)
     };
     assert_eq!((0..400).filter(several).count(), 0);
+}
+
+/// What many factors at once show, and the number of runs.
+fn screened(fails: Fails) -> (Vec<Finding>, usize) {
+    let config = ExperimentConfig { combined: CombinedScreen::Only, ..config() };
+    let played = play_until(config, fails, 7, usize::MAX);
+    (played.found, played.attempts.len())
+}
+
+#[test]
+fn many_factors_at_once_show_the_one_that_decides_in_few_runs() {
+    let (found, runs) = screened(&|seen, _| Some(seen.is("time-zone=Europe/Berlin")));
+    check_found(&found, "time-zone", "in Europe/Berlin");
+    assert_eq!(influence(&found[0]).confidence, Confidence::Proven);
+    assert!(runs < 30, "{runs} runs");
+    let (found, _) = screened(&|seen, _| Some(!seen.is("time-zone=Pacific/Kiritimati")));
+    check_found(&found, "time-zone", "passes");
+}
+
+#[test]
+fn few_runs_of_many_factors_exclude_nothing_and_prove_no_chance() {
+    let (found, runs) = screened(&|_, _| Some(false));
+    assert_eq!((influence(&found[0]).kind.as_str(), runs), ("none", 6));
+    for seed in 0..50 {
+        let config = ExperimentConfig { combined: CombinedScreen::Only, ..config() };
+        let found = play_until(config, &|_, chance| Some(chance.below(2) == 0), seed, usize::MAX).found;
+        let is_proven = |one: &Finding| influence(one).confidence == Confidence::Proven;
+        assert!(!found.iter().any(is_proven), "{found:?}");
+    }
+}
+
+#[test]
+fn an_experiment_that_starts_with_many_factors_finds_the_same() {
+    let config = || ExperimentConfig { combined: CombinedScreen::First, ..config() };
+    let by_load = |seen: &Seen, _: &mut SeededRng| Some(seen.is("load=16"));
+    check_found(&play_until(config(), &by_load, 7, usize::MAX).found, "load", "fails");
+    let by_locale = |seen: &Seen, _: &mut SeededRng| Some(seen.is("locale=tr_TR.UTF-8"));
+    check_found(&play_until(config(), &by_locale, 7, usize::MAX).found, "locale", "tr_TR");
 }

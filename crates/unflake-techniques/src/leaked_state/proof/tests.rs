@@ -217,3 +217,23 @@ fn proofs_are_true_and_minimal() {
         );
     }
 }
+
+#[test]
+fn a_short_budget_is_no_reason_to_doubt_what_was_seen() {
+    let mut possible = 0;
+    for step in 1..120 {
+        let cells = (0..20).map(|at| format!("c{at}")).collect();
+        let mut suite = SimulatedSuite::new(2, vec![(0, writes(cells)), (1, victim(&["c7"]))]);
+        let (after, test) = (vec![named(0)], named(1));
+        let found = suite.search_for(f64::from(step) * 1e-3, async move |scheduler| {
+            prove_leak(&scheduler, &after, &test, &ExpectedChange::Passes, &[]).await
+        });
+        let Some(found) = found else { continue };
+        let text = sentence(&found);
+        for wrong in ["only sometimes", "not again", "does not change", "in a fork", "was another"] {
+            assert!(!text.contains(wrong), "{step}: {text}");
+        }
+        possible += u32::from(found.leak.kind == LeakKind::Possible);
+    }
+    assert!(possible > 10, "{possible}");
+}

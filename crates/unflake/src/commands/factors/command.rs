@@ -59,6 +59,7 @@ pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandE
         plan: singles,
         mixes,
         untried,
+        combined: experiment_plan::combined(&settings.runner()),
         max_runs: args.max_runs,
         seconds,
         fresh_by: settings.fresh_by.value,

@@ -4,6 +4,7 @@
 use jiff::Zoned;
 use unflake_model::{Factor, FactorEffect, FactorKind, FactorPlan, Moment, PlanContext, UntriedFactor, World};
 use unflake_runners::RunnerSelection;
+use unflake_techniques::CombinedScreen;
 use unflake_worlds::{OpenWorld, clock_changes};
 
 /// Combinations of settings of one family.
@@ -33,6 +34,14 @@ pub(crate) fn context(now: &Zoned, command: &[String]) -> PlanContext {
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get()),
         command: command.to_vec(),
         tool_variables: unflake_runners::tool_variables(),
+    }
+}
+
+/// Whether to try many factors at once first: where each run starts a slow process.
+pub(crate) fn combined(runner: &RunnerSelection) -> CombinedScreen {
+    match runner.can(|runner| runner.slow_starts) {
+        true => CombinedScreen::First,
+        false => CombinedScreen::Never,
     }
 }
 

@@ -13,8 +13,8 @@ use unflake_model::{
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
-    Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig, NioConfig,
-    OrderConfig, PassingWorld, StepCost, WaitIntervention, WaitInterventionConfig,
+    CombinedScreen, Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig,
+    NioConfig, OrderConfig, PassingWorld, StepCost, WaitIntervention, WaitInterventionConfig,
 };
 use unflake_worlds::is_seed;
 
@@ -194,6 +194,7 @@ impl DiagnosisRequest<'_> {
             plan: singles,
             mixes,
             untried,
+            combined: CombinedScreen::Never,
             max_runs: MAX_RUNS,
             seconds,
             fresh_by,
@@ -214,6 +215,7 @@ impl DiagnosisRequest<'_> {
             idempotence: controls_order.then_some(idempotence),
             order: controls_order.then_some(order),
             factors: Some(factors),
+            slow_starts: settings.runner().can(|runner| runner.slow_starts),
             side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
             speed: FactorKind::named("speed").filter(|_| unflake_worlds::can_seed()),

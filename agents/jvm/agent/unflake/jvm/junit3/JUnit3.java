@@ -42,7 +42,6 @@ public final class JUnit3 implements TestFramework {
         for (Class<?> type : classes) {
             Method suite = suiteMethod(type);
             if (suite == null && !isTestCase(type)) {
-                noteOther(type);
                 continue;
             }
             Map<String, Test> tests = testsOf(type);
@@ -52,16 +51,6 @@ public final class JUnit3 implements TestFramework {
                 int end = name.lastIndexOf('(');
                 String owner = end < 0 ? type.getName() : test.getValue().getClass().getName();
                 listing.add(PREFIX + type.getName() + "/" + name, owner, end < 0 ? name : name.substring(0, end));
-            }
-        }
-    }
-
-    /** Surefire also runs plain classes with methods that look like tests. */
-    private void noteOther(Class<?> type) {
-        for (Method method : type.getMethods()) {
-            if (method.getName().startsWith("test") && method.getParameterCount() == 0 && method.getReturnType() == void.class) {
-                module.notes.add("tests of " + type.getName() + " are not run: it is not a TestCase");
-                return;
             }
         }
     }

@@ -39,6 +39,9 @@ public final class TestModule {
         if (module.classes.isEmpty() && module.settings.getProperty("testClassesDirectory") != null) {
             module.classes.addAll(SurefireScanner.classes(module.settings));
         }
+        if (module.classes.isEmpty()) {
+            module.classes.addAll(OldSurefireSuites.classes(module.settings));
+        }
         module.order(module.settings.getProperty("runOrder", "filesystem"));
         Properties properties = readProperties(system);
         for (String name : properties.stringPropertyNames()) {
