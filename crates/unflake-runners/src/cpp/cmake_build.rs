@@ -109,7 +109,7 @@ impl CmakeBuild {
         }
         let configured = run(&mut configure, "the project could not be configured for tracing");
         if configured.is_err() {
-            let _ = fs::remove_file(&kept);
+            let _ = fs::remove_file(traced.join(CACHE));
         }
         configured
     }
@@ -206,6 +206,8 @@ fn settings_script(cache: &[CacheEntry], added: &BTreeMap<&str, String>, downloa
         let (_, value) = all.entry((*name).to_owned()).or_insert_with(|| ("STRING".to_owned(), String::new()));
         *value = format!("{value} {flags}").trim().to_owned();
     }
+    // Checks of the compiler by old projects link without the project's flags, unless they are asked to.
+    all.insert("CMAKE_POLICY_DEFAULT_CMP0056".to_owned(), ("STRING".to_owned(), "NEW".to_owned()));
     for (name, source) in downloaded {
         let value = source.to_string_lossy().into_owned();
         all.insert(format!("FETCHCONTENT_SOURCE_DIR_{name}"), ("PATH".to_owned(), value));
@@ -323,7 +325,10 @@ fn run(command: &mut Command, what: &str) -> Result<(), String> {
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    Err(format!("{what}:\n{}", last.join("\n")))
+    let names = |what: &'static str| lines.iter().find(move |line| line.contains(what));
+    let first = ["undefined reference", "rror: ", "Error at", "rror"].into_iter().find_map(names);
+    let first = first.unwrap_or(&"no error is named").trim();
+    Err(format!("{what}: {first}\n{}", last.join("\n")))
 }
 
 #[cfg(test)]
@@ -343,6 +348,7 @@ mod tests {
             "set(\"CMAKE_BUILD_TYPE\" [==[Debug]==] CACHE STRING \"\")\n\
              set(\"CMAKE_CXX_FLAGS\" [==[-O1 -DNAME=\"x=y\" -g]==] CACHE STRING \"\")\n\
              set(\"CMAKE_EXE_LINKER_FLAGS\" [==[-la]==] CACHE STRING \"\")\n\
+             set(\"CMAKE_POLICY_DEFAULT_CMP0056\" [==[NEW]==] CACHE STRING \"\")\n\
              set(\"FETCHCONTENT_SOURCE_DIR_GOOGLETEST\" [==[/p/build/_deps/googletest-src]==] CACHE PATH \"\")\n\
              set(\"MINE\" [==[a;b]==] CACHE STRING \"\")\n"
         );

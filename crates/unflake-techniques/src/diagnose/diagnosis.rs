@@ -10,6 +10,7 @@ use unflake_model::{
     VerdictKind,
 };
 
+use crate::diagnose::company_schedule_trial::CompanyScheduleTrial;
 use crate::diagnose::company_trial::CompanyTrial;
 use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
@@ -169,6 +170,10 @@ impl Diagnosis {
                 let (kind, names_delays) = (self.config.schedules?, self.config.names_delays);
                 Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds))
             }
+            DiagnosisStep::CompanySchedules if !self.config.side_by_side => return None,
+            DiagnosisStep::CompanySchedules => {
+                Box::new(CompanyScheduleTrial::new(test.clone(), self.config.schedules?, seconds))
+            }
             DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
         })
     }
@@ -213,6 +218,10 @@ impl Diagnosis {
                 // Whether a wait decides is cheap to see at that speed, so traces come before schedules.
                 let is_late = |step: &DiagnosisStep| matches!(step, DiagnosisStep::Schedules | DiagnosisStep::Factors);
                 self.left.make_contiguous().sort_by_key(is_late);
+            }
+            // A seed names no line.
+            DiagnosisStep::Schedules if is_proven && !self.config.names_delays => {
+                self.left = [DiagnosisStep::Divergence].into();
             }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
             DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {

@@ -21,6 +21,8 @@ pub enum DiagnosisStep {
     Speed,
     /// The test with threads and tasks in other orders.
     Schedules,
+    /// The test beside other tests of its program, with threads in other orders.
+    CompanySchedules,
     /// The test in worlds that differ in one factor.
     Factors,
     /// Traces of failing and passing runs. A run of its own, because tracing starts with the runner.
@@ -40,6 +42,7 @@ impl DiagnosisStep {
             Self::Seeds => "seeds",
             Self::Speed => "clock speed",
             Self::Schedules => "schedules",
+            Self::CompanySchedules => "concurrent schedules",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
             Self::Intervention => "intervention",
@@ -49,7 +52,7 @@ impl DiagnosisStep {
     /// How much of the time that is left it may take where other steps follow.
     pub(crate) fn share(self) -> f64 {
         match self {
-            Self::Order | Self::Factors | Self::Schedules => 0.4,
+            Self::Order | Self::Factors | Self::Schedules | Self::CompanySchedules => 0.4,
             Self::Speed | Self::Seeds | Self::Company => 0.5,
             _ => 1.0,
         }
@@ -59,7 +62,7 @@ impl DiagnosisStep {
 /// The steps after the retries, in the order of their expected cost until a proof. `alone`: how the
 /// test ended alone. `verdict`: that of the latest run.
 pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    use DiagnosisStep::{Company, CompanySchedules, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
     match verdict {
         // Chance decides each time, so other tests have nothing to do with it.
         _ if alone.is_mixed() => vec![Speed, Seeds, Schedules, Divergence, Factors],
@@ -67,16 +70,16 @@ pub(crate) fn steps(alone: FailureCount, verdict: Option<VerdictKind>) -> Vec<Di
         // Forks share what a process draws, which a few processes show; else it may need other tests.
         _ if alone.failed > 0 => vec![Speed, Seeds, Order, Factors],
         Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
-            vec![Idempotence, Speed, Company, Seeds, Schedules, Divergence, Factors, Order]
+            vec![Idempotence, Speed, Company, Seeds, Schedules, CompanySchedules, Divergence, Factors, Order]
         }
-        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence],
+        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    use DiagnosisStep::{Company, CompanySchedules, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
+        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), None), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakyStateDependent)), all);
         assert_eq!(steps(FailureCount::new(0, 6), Some(VerdictKind::FlakySeedDependent))[0], Seeds);
