@@ -25,6 +25,9 @@ const SCHEDULES: u32 = 8;
 const GROUP: usize = 3;
 /// Runs of each kind that count.
 const TIMES: u32 = 5;
+/// With so many failing schedules of one companion no others are tried; and runs that count then.
+const ENOUGH: usize = 3;
+const MANY: usize = 12;
 /// A schedule that passes more often is not tried further.
 const MOST_PASSES: u32 = 1;
 /// A result is likely below this p-value.
@@ -95,7 +98,7 @@ impl DisturbingTest {
     fn confidence(&self) -> Confidence {
         let is_controlled = self.without.failed == 0 && self.alone.failed == 0;
         match () {
-            () if self.failing.failed == TIMES && is_controlled => Confidence::Proven,
+            () if (self.failing.failed, self.failing.runs) == (TIMES, TIMES) && is_controlled => Confidence::Proven,
             () if more_often(self.failing, self.without + self.alone) < LIKELY => Confidence::Likely,
             () => Confidence::Possible,
         }
@@ -159,19 +162,56 @@ impl CompanionRuns {
 
     /// The one of these companions that disturbs the test.
     async fn disturbing(&self, companions: &[TestId]) -> Option<DisturbingTest> {
+        // By companion: schedules with which the test failed.
+        let mut failing: Vec<Vec<u32>> = vec![Vec::new(); companions.len()];
         for seed in 1..=SCHEDULES {
-            for other in companions {
+            for (other, seeds) in companions.iter().zip(&mut failing) {
                 if self.scheduler.out_of_time() {
                     return None;
                 }
-                if self.beside(std::slice::from_ref(other), &own_delays(seed)).await == Some(true)
-                    && let Some(found) = self.confirmed(other, seed).await
-                {
+                if self.beside(std::slice::from_ref(other), &own_delays(seed)).await != Some(true) {
+                    continue;
+                }
+                seeds.push(seed);
+                if let Some(found) = self.confirmed(other, seed).await {
                     return Some(found);
+                }
+                if seeds.len() == ENOUGH {
+                    return self.often(other, seeds).await;
                 }
             }
         }
-        None
+        let (other, seeds) = companions.iter().zip(failing).max_by_key(|(_, seeds)| seeds.len())?;
+        if seeds.is_empty() { None } else { self.often(other, &seeds).await }
+    }
+
+    /// Whether the test fails more often beside this one with these schedules than otherwise: on a busy
+    /// machine no schedule makes two tests meet every time.
+    async fn often(&self, other: &TestId, seeds: &[u32]) -> Option<DisturbingTest> {
+        let one = std::slice::from_ref(other);
+        let [mut failing, mut without, mut alone] = [FailureCount::default(); 3];
+        let mut by_seed = vec![0; seeds.len()];
+        for at in 0..MANY {
+            let (number, seed) = (at % seeds.len(), seeds[at % seeds.len()]);
+            let failed = self.beside(one, &own_delays(seed)).await?;
+            by_seed[number] += u32::from(failed);
+            failing = failing + FailureCount::new(u32::from(failed), 1);
+            alone = alone + FailureCount::new(u32::from(self.beside(&[], &self.delays_beside(other, seed)).await?), 1);
+            if at % 2 == 0 {
+                without = without + FailureCount::new(u32::from(self.beside(one, CONTROL).await?), 1);
+            }
+        }
+        let (number, _) = by_seed.iter().enumerate().max_by_key(|(_, failed)| **failed)?;
+        let schedule = self.kind.set(&own_delays(seeds[number])).ok()?;
+        let found = DisturbingTest { other: other.clone(), schedule, failing, without, alone };
+        let is_different = failing.share() > without.share() && more_often(failing, without + alone) < LIKELY;
+        (alone.failed == 0 && is_different).then_some(found)
+    }
+
+    /// The delays that the test has beside this one. The harness starts the tests of a program in
+    /// alphabetical order, a thread each.
+    fn delays_beside(&self, other: &TestId, seed: u32) -> String {
+        format!("{seed}+{}", if *other < self.test { 2 } else { 1 })
     }
 
     /// New runs: the one that chose the schedule does not count.
@@ -184,9 +224,7 @@ impl CompanionRuns {
                 return None;
             }
         }
-        // The harness starts the tests of a program in alphabetical order, a thread each.
-        let thread = if other < &self.test { 2 } else { 1 };
-        let same_delays = format!("{seed}+{thread}");
+        let same_delays = self.delays_beside(other, seed);
         let (mut without, mut alone) = (FailureCount::default(), FailureCount::default());
         for _ in 0..TIMES {
             without = without + FailureCount::new(u32::from(self.beside(one, CONTROL).await?), 1);

@@ -8,7 +8,7 @@ use crate::simulation::{attempt, ended, listed};
 static SCHEDULE: FactorDeclaration = FactorDeclaration {
     name: "schedule",
     title: "schedule",
-    phrase: FactorPhrase::When(|setting, _| format!("when delayed by {setting}")),
+    phrase: FactorPhrase::When(|setting, _| format!("when delayed at {setting}")),
     ..FactorDeclaration::EMPTY
 };
 
@@ -44,12 +44,24 @@ fn the_test_that_disturbs_it_is_proven() {
     for count in [5, 12] {
         let found = tried(count, |all, setting| all.contains(&"t1") && setting == "4+0");
         let [finding] = &found[..] else { panic!("{found:?}") };
-        let expected = "it fails at the same time as t1 in one process, when delayed by 4+0; alone with the same delays it \
+        let expected = "it fails at the same time as t1 in one process, when delayed at 4+0; alone with the same delays it \
                         passes 5 of 5";
         assert_eq!(finding.sentence, expected);
         assert_eq!(finding.confidence(), Some(Confidence::Proven));
         assert_eq!((finding.replays[0].at_once, finding.replays[0].tests.len()), (2, 2));
     }
+}
+
+#[test]
+fn what_fails_in_some_runs_with_delays_is_likely() {
+    let run = std::cell::Cell::new(0);
+    let found = tried(5, |all, setting| {
+        run.set(run.get() + 1);
+        all.contains(&"t1") && setting != "off" && run.get() % 3 != 0
+    });
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(finding.confidence(), Some(Confidence::Likely), "{}", finding.sentence);
+    assert_eq!(finding.replays[0].shows, Shows::SometimesFails);
 }
 
 #[test]
