@@ -103,6 +103,10 @@ impl Diagnosis {
 
     /// The steps that are left, beginning with one that needs a run of its own.
     pub fn steps_left(&self) -> Vec<DiagnosisStep> {
+        if self.costs.is_empty() && self.config.steps.is_none() && !self.matching.is_empty() {
+            // The retries did not end.
+            return steps(self.alone.count, self.config.verdict);
+        }
         self.left.iter().copied().collect()
     }
 
