@@ -252,11 +252,11 @@ struct ListedTarget {
 #[derive(Deserialize)]
 struct TargetReply {
     #[serde(default)]
-    artifacts: Vec<Artifact>,
+    artifacts: Vec<BuiltFile>,
 }
 
 #[derive(Deserialize)]
-struct Artifact {
+struct BuiltFile {
     path: PathBuf,
 }
 

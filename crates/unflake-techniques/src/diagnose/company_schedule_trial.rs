@@ -40,12 +40,12 @@ pub(crate) struct CompanyScheduleTrial {
     kind: FactorKind,
     seconds: f64,
     task: Option<SearchTask>,
-    found: Rc<RefCell<Option<DisturbingTest>>>,
+    found: Rc<RefCell<Option<Disturbance>>>,
 }
 
-/// Another test, and a schedule with which it makes the test fail.
+/// Another test that makes the test fail, and the schedule.
 #[derive(Clone, Debug)]
-struct DisturbingTest {
+struct Disturbance {
     other: TestId,
     schedule: Factor,
     /// At the same time, with the schedule.
@@ -94,7 +94,7 @@ fn companions(tests: &[Test], test: &TestId) -> Vec<TestId> {
     tests.iter().filter(is_companion).map(|one| one.id.clone()).collect()
 }
 
-impl DisturbingTest {
+impl Disturbance {
     fn confidence(&self) -> Confidence {
         let is_controlled = self.without.failed == 0 && self.alone.failed == 0;
         match () {
@@ -141,7 +141,7 @@ struct CompanionRuns {
 }
 
 impl CompanionRuns {
-    async fn search(&self, companions: Vec<TestId>) -> Option<DisturbingTest> {
+    async fn search(&self, companions: Vec<TestId>) -> Option<Disturbance> {
         if companions.len() <= GROUP {
             return self.disturbing(&companions).await;
         }
@@ -161,7 +161,7 @@ impl CompanionRuns {
     }
 
     /// The one of these companions that disturbs the test.
-    async fn disturbing(&self, companions: &[TestId]) -> Option<DisturbingTest> {
+    async fn disturbing(&self, companions: &[TestId]) -> Option<Disturbance> {
         // By companion: schedules with which the test failed.
         let mut failing: Vec<Vec<u32>> = vec![Vec::new(); companions.len()];
         for seed in 1..=SCHEDULES {
@@ -187,7 +187,7 @@ impl CompanionRuns {
 
     /// Whether the test fails more often beside this one with these schedules than otherwise: on a busy
     /// machine no schedule makes two tests meet every time.
-    async fn often(&self, other: &TestId, seeds: &[u32]) -> Option<DisturbingTest> {
+    async fn often(&self, other: &TestId, seeds: &[u32]) -> Option<Disturbance> {
         let one = std::slice::from_ref(other);
         let [mut failing, mut without, mut alone] = [FailureCount::default(); 3];
         let mut by_seed = vec![0; seeds.len()];
@@ -203,7 +203,7 @@ impl CompanionRuns {
         }
         let (number, _) = by_seed.iter().enumerate().max_by_key(|(_, failed)| **failed)?;
         let schedule = self.kind.set(&own_delays(seeds[number])).ok()?;
-        let found = DisturbingTest { other: other.clone(), schedule, failing, without, alone };
+        let found = Disturbance { other: other.clone(), schedule, failing, without, alone };
         let is_different = failing.share() > without.share() && more_often(failing, without + alone) < LIKELY;
         (alone.failed == 0 && is_different).then_some(found)
     }
@@ -215,7 +215,7 @@ impl CompanionRuns {
     }
 
     /// New runs: the one that chose the schedule does not count.
-    async fn confirmed(&self, other: &TestId, seed: u32) -> Option<DisturbingTest> {
+    async fn confirmed(&self, other: &TestId, seed: u32) -> Option<Disturbance> {
         let (one, setting) = (std::slice::from_ref(other), &own_delays(seed));
         let mut failing = FailureCount::default();
         while failing.runs < TIMES {
@@ -231,7 +231,7 @@ impl CompanionRuns {
             alone = alone + FailureCount::new(u32::from(self.beside(&[], &same_delays).await?), 1);
         }
         let schedule = self.kind.set(setting).ok()?;
-        let found = DisturbingTest { other: other.clone(), schedule, failing, without, alone };
+        let found = Disturbance { other: other.clone(), schedule, failing, without, alone };
         // What fails alone, too, relies on time.
         (alone.failed == 0 && failing.share() > without.share()).then_some(found)
     }
