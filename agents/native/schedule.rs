@@ -2,7 +2,8 @@
 //!
 //! `UNFLAKE_UNDER` has the seed and the rate, as for the other parts of a world. What a thread does
 //! follows from the seed, its ancestry and how many places it has run through, never from the numbers
-//! of places, which another build gives otherwise: an equal run has equal delays. Single threads are never delayed: some thread must have created another and run on.
+//! of places, which another build gives otherwise: an equal run has equal delays. Single
+//! threads are not delayed, unless the settings say so: some thread must have created another and run on.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -26,6 +27,8 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 static SEED: AtomicU64 = AtomicU64::new(0);
 static RATE: AtomicU64 = AtomicU64::new(0);
 static IS_CONCURRENT: AtomicBool = AtomicBool::new(false);
+/// The thread whose delays those have that the main thread creates, counted from 1. 0: each its own.
+static LONE: AtomicU32 = AtomicU32::new(0);
 static SPENT: AtomicU64 = AtomicU64::new(0);
 static SEEN: [AtomicU32; SEEN_BITS / 32] = [const { AtomicU32::new(0) }; SEEN_BITS / 32];
 
@@ -56,6 +59,11 @@ pub fn initialize(under: &[u8]) {
     });
     SEED.store(numbers.next().unwrap_or(0), Relaxed);
     RATE.store(numbers.next().unwrap_or(0), Relaxed);
+    let from_start = under[..end].split(|byte| *byte == b';').find_map(|word| word.strip_prefix(b"from-start="));
+    let number = |sum: u32, digit: &u8| sum.wrapping_mul(10).wrapping_add(u32::from(digit.wrapping_sub(b'0')));
+    let thread = from_start.map_or(0, |digits| digits.iter().fold(0, number));
+    LONE.store(thread, Relaxed);
+    IS_CONCURRENT.store(from_start.is_some(), Relaxed);
     IS_ON.store(true, Relaxed);
 }
 
@@ -81,7 +89,10 @@ unsafe fn consider(thread: *mut Thread, place: u32) {
     let depth = ((*thread).depth as usize).min(STEPS);
     let state = &raw mut (*thread).schedule;
     if (*state).identity == 0 {
-        state.write(ScheduledThread::new(&(&(*thread).steps)[..depth]));
+        let lone = [LONE.load(Relaxed).wrapping_sub(1)];
+        let is_lone = depth == 1 && lone[0] != u32::MAX;
+        let ancestry: &[u32] = if is_lone { &lone } else { &(&(*thread).steps)[..depth] };
+        state.write(ScheduledThread::new(ancestry));
     }
     if (*state).delay > 0 && (*state).is_change_point(place) {
         if SPENT.fetch_add((*state).delay, Relaxed) < LIMIT {

@@ -59,6 +59,8 @@ pub struct Launch {
 /// What a trace contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracing {
+    /// Nothing: programs are built to be traced, so that their threads can be delayed.
+    Delays,
     Lines,
     /// Also the values at those lines, where the agent can see them.
     Values,
@@ -67,6 +69,7 @@ pub enum Tracing {
 impl Tracing {
     pub(crate) fn word(self) -> &'static str {
         match self {
+            Self::Delays => "delays",
             Self::Lines => "lines",
             Self::Values => "values",
         }

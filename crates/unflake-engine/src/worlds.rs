@@ -306,7 +306,7 @@ impl Engine {
         let launch = Launch {
             spread: false,
             suite: false,
-            traced: self.launch().traced.or(traced_driver.then_some(Tracing::Lines)),
+            traced: self.launch().traced.or(traced_driver.then_some(Tracing::Delays)),
             jobs: copies.unwrap_or(1),
             began: Instant::now(),
             time: self.stop.remaining(),

@@ -8,6 +8,12 @@ use crate::divergence_text;
 pub(crate) fn fix(finding: &Finding) -> Option<String> {
     match &finding.detail {
         Detail::State(leak) if finding.confidence() == Some(Confidence::Proven) => Some(of_leak(finding, leak)),
+        Detail::Factor(influence)
+            if influence.setting.iter().any(|factor| factor.kind().at_lines)
+                && finding.replays.iter().any(|replay| replay.at_once > 1) =>
+        {
+            Some("give each test its own state, or let a lock keep the two from running at the same time".to_owned())
+        }
         Detail::Factor(influence) if influence.setting.iter().any(|factor| factor.kind().at_lines) => {
             Some("wait there for what the test needs (a lock, a join, a condition), not for a time".to_owned())
         }

@@ -59,6 +59,10 @@ impl ReproCommands<'_> {
         words.extend(self.options());
         match self.order_file(session) {
             Some(file) => words.extend(["--order".to_owned(), file]),
+            None if session.at_once > 1 => {
+                words.extend(["--at-once".to_owned(), session.at_once.to_string()]);
+                words.extend(session.tests.iter().map(|test| (*test).to_owned()));
+            }
             None => words.extend(session.tests.iter().map(|test| (*test).to_owned())),
         }
         if self.settings.command.from == SettingSource::Flag {

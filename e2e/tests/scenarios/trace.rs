@@ -45,6 +45,8 @@ fn a_program_built_with_the_suggested_flags_is_traced() {
     };
     run(&sandbox, "cmake", &["-S", ".", "-B", "build", "-G", "Ninja"]);
     run(&sandbox, "cmake", &["--build", "build"]);
+    // Without the cache of CMake the build cannot be repeated.
+    run(&sandbox, "rm", &["build/CMakeCache.txt"]);
     let reported =
         sandbox.unflake(["trace", "ContainsWhatWasLoaded", "--", "build/catalogue_test"]).finish().expect_exit(4);
     let from = reported.stderr.find("CXX=clang++").expect("the suggestion has a command");
@@ -132,6 +134,7 @@ TEST(Shop, Reads) {
     // unflake suggests how to build a program that cannot be traced, such as this one.
     run("cmake", &["-S", ".", "-B", "build", "-G", "Ninja"]);
     run("cmake", &["--build", "build"]);
+    run("rm", &["build/CMakeCache.txt"]);
     let reported = sandbox.unflake(["trace", "Reads", "--", "build/shop_test"]).finish().expect_exit(4);
     let from = reported.stderr.find("CXX=clang++").expect("the suggestion has a command");
     let command = &reported.stderr[from..from + reported.stderr[from..].find("\nWith gcc").unwrap()];

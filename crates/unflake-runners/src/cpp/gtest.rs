@@ -50,9 +50,14 @@ impl Runner for GoogleTest {
 
 fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     let command = context.command;
-    if let Some(recorder) = context.tracing {
-        traced_build::check(Path::new(&command[0]), &recorder.runtime)?;
-    }
+    // Ids, listing and printed commands are those of the user's program.
+    let path = match context.tracing {
+        Some(recorder) => {
+            let traced = traced_build::program(Path::new(&command[0]), &recorder.runtime, context.env_changes)?;
+            traced.to_string_lossy().into_owned()
+        }
+        None => command[0].clone(),
+    };
     let mut suite = ListedSuite { root: context.here.clone(), ..ListedSuite::default() };
     let flags = GtestFlags::read(&command[1..], &context.here, |name| std::env::var(name).ok());
     let GtestFlags { arguments, filter, shuffle, runs_disabled, shard, notes } = flags?;
@@ -68,6 +73,8 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
         chosen: output.names.iter().filter(|name| !is_disabled(name)).cloned().collect(),
         shuffle: None,
     };
+    let plain = program.clone();
+    let program = GtestProgram { path, ..program };
     let shuffled = shuffle.map(|_| -> Arc<dyn Program> { Arc::new(GtestProgram { shuffle, ..program.clone() }) });
     let program = Arc::new(program);
     let name_of_program = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -94,7 +101,7 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
                 .into_iter()
                 .flatten()
                 .map(str::to_owned)
-                .chain(program.words(&[&name], 1))
+                .chain(plain.words(&[&name], 1))
                 .collect(),
             skipped: disabled.then(|| "disabled".to_owned()),
             needs: unflake_protocol::TestNeeds::default(),

@@ -1,5 +1,6 @@
 //! C++: GoogleTest programs and CTest.
 
+mod cmake_build;
 pub(crate) mod ctest;
 pub(crate) mod gtest;
 mod gtest_flags;

@@ -1,11 +1,13 @@
 //! C and C++ programs that record the lines that they run through: compiler flags, and advice for a
 //! program that was built without them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use unflake_observe::trace::{Instrumented, TraceRuntime, instrumented};
 
+use crate::cpp::cmake_build::CmakeBuild;
 use crate::driver::suite::ListError;
+use crate::process::spec::EnvChanges;
 
 /// Flags for building a C or C++ program so that it can be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,12 +60,23 @@ pub fn advice(how: Instrumented, runtime: &TraceRuntime) -> Option<String> {
     }
 }
 
-/// Refuses a program that the user has built without tracing, with the way to build it.
-pub(super) fn check(program: &Path, runtime: &TraceRuntime) -> Result<(), ListError> {
+/// The program to run where lines are wanted: the user's own, or one that repeats its CMake build with
+/// tracing. Otherwise the way to build it.
+pub(super) fn program(program: &Path, runtime: &TraceRuntime, env: &EnvChanges) -> Result<PathBuf, ListError> {
     let how = instrumented(program).map_err(|error| ListError::usage(error.to_string()))?;
     match (how, advice(how, runtime)) {
-        (_, None) => Ok(()),
-        (Instrumented::No, _) => Err(ListError::usage(how_to_build(program, runtime))),
+        (_, None) => Ok(program.to_owned()),
+        (Instrumented::No, _) => {
+            let built = CmakeBuild::of(program).map(|build| build.traced_program(program, runtime, env));
+            match built {
+                Some(Ok(traced)) => Ok(traced),
+                Some(Err(why)) => {
+                    let how = how_to_build(program, runtime);
+                    Err(ListError::usage(format!("its CMake build cannot be repeated with tracing: {why}\n{how}")))
+                }
+                None => Err(ListError::usage(how_to_build(program, runtime))),
+            }
+        }
         (_, Some(advice)) => Err(ListError::usage(format!("{}: {advice}", program.display()))),
     }
 }

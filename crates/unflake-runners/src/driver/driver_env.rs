@@ -23,6 +23,8 @@ pub(crate) struct DriverEnv {
     pub(crate) traced: bool,
     /// … with the values of variables.
     pub(crate) values: bool,
+    /// Whether lines are recorded, and not only passed through so that threads can be delayed there.
+    pub(crate) records: bool,
     /// The layers to report, joined by commas.
     pub(crate) layers: Option<String>,
     /// Whether assertions may be let fail.
@@ -52,6 +54,7 @@ impl DriverEnv {
             traced: env::var_os(variables::TRACED).is_some(),
             layers: env::var(variables::LAYERS).ok(),
             filter: env::var_os(variables::FILTER).is_some(),
+            records: env::var_os(variables::TRACED).is_some_and(|what| what != "delays"),
             values: env::var_os(variables::TRACED).is_some_and(|what| what == "values"),
             restore,
             spawn,

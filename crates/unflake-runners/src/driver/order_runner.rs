@@ -110,13 +110,14 @@ impl OrderRunner<'_> {
     /// processes as the user's command has it. Skipped tests are reported.
     fn batches(&self, numbers: &[u32], like_suite: bool) -> VecDeque<ProcessBatch> {
         let mut batches: VecDeque<ProcessBatch> = VecDeque::new();
+        let may_share = self.tracing.is_none() || !self.records() && numbers.len() > 1;
         for number in numbers {
             let Some(test) = self.tests.get(*number as usize) else { continue };
             if let Some(reason) = &test.skipped {
                 self.skip(*number, reason);
                 continue;
             }
-            if let Some(shared) = test.shared.as_ref().filter(|_| self.tracing.is_none() && like_suite) {
+            if let Some(shared) = test.shared.as_ref().filter(|_| may_share && like_suite) {
                 match batches.iter_mut().find(|batch| Arc::ptr_eq(&batch.program, shared)) {
                     Some(batch) => batch.numbers.push(*number),
                     None => batches.push_back(ProcessBatch { program: shared.clone(), numbers: vec![*number] }),
@@ -135,6 +136,10 @@ impl OrderRunner<'_> {
             *batch = self.alone(batch.numbers[0]);
         }
         batches
+    }
+
+    fn records(&self) -> bool {
+        self.tracing.is_some_and(|(recorder, _)| recorder.records)
     }
 
     fn alone(&self, number: u32) -> ProcessBatch {
@@ -194,7 +199,7 @@ impl OrderRunner<'_> {
         // A trace belongs to one test: a process with several has none.
         let trace = self
             .tracing
-            .filter(|_| numbers.len() == 1)
+            .filter(|_| numbers.len() == 1 || !self.records())
             .map(|(recorder, directory)| (recorder, directory.join(format!("trace-{}-{process}", self.environment))));
         let done = |at: usize, result: TestResult| {
             let traced = trace.as_ref().and_then(|(recorder, directory)| recorder.finish(directory));

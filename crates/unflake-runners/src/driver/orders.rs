@@ -108,7 +108,7 @@ fn recorder(env: &DriverEnv) -> Result<Option<TraceRecorder>, String> {
     if !env.traced {
         return Ok(None);
     }
-    let new = |place: &Path| TraceRecorder::new(place, env.values);
+    let new = |place: &Path| TraceRecorder::new(place, env.values, env.records);
     let Some(cache) = &env.cache else { return new(&env.run_dir).map(Some) };
     new(cache).or_else(|_| new(&env.run_dir)).map(Some)
 }

@@ -14,14 +14,17 @@ pub(crate) struct TraceRecorder {
     symbolizer: Mutex<Symboliser>,
     /// Whether values of variables are wanted. Native code has none to report.
     pub(crate) values: bool,
+    /// Whether traces are wanted. Otherwise programs that can be traced run only so that their threads
+    /// can be delayed.
+    pub(crate) records: bool,
 }
 
 impl TraceRecorder {
     /// `cache` keeps the runtime as long as programs that were built with it are to run.
-    pub(crate) fn new(cache: &Path, values: bool) -> Result<Self, String> {
+    pub(crate) fn new(cache: &Path, values: bool, records: bool) -> Result<Self, String> {
         let runtime = TraceRuntime::lay_out(cache).map_err(|error| error.to_string())?;
         let symbolizer = Mutex::new(Symboliser::new(&cache.join("symbols")));
-        Ok(Self { runtime, symbolizer, values })
+        Ok(Self { runtime, symbolizer, values, records })
     }
 
     /// The variables that make a process write its trace into a directory.
@@ -33,6 +36,10 @@ impl TraceRecorder {
 
     /// Makes the trace of a process readable. None: the process wrote none.
     pub(crate) fn finish(&self, directory: &Path) -> Option<String> {
+        if !self.records {
+            let _ = std::fs::remove_dir_all(directory);
+            return None;
+        }
         let attempt = TracedAttempt::open(directory).ok().filter(|attempt| !attempt.processes.is_empty())?;
         let mut symbolizer = self.symbolizer.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         symbolizer.symbolise(&attempt).ok()?;

@@ -12,6 +12,7 @@ use unflake_model::{
     VerdictKind,
 };
 
+use crate::diagnose::company_schedule_trial::CompanyScheduleTrial;
 use crate::diagnose::company_trial::CompanyTrial;
 use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
@@ -129,6 +130,15 @@ impl Diagnosis {
 
     /// The steps that are left, beginning with one that needs a run of its own.
     pub fn steps_left(&self) -> Vec<DiagnosisStep> {
+        if self.costs.is_empty() && self.config.steps.is_none() && !self.matching.is_empty() {
+            // The retries did not end.
+            return steps(
+                self.alone.count,
+                self.differs_by_process.get(),
+                self.config.verdict,
+                self.config.slow_starts,
+            );
+        }
         self.left.iter().copied().collect()
     }
 
@@ -216,6 +226,10 @@ impl Diagnosis {
                 let (kind, names_delays) = (self.config.schedules?, self.config.names_delays);
                 Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds))
             }
+            DiagnosisStep::CompanySchedules if !self.config.side_by_side => return None,
+            DiagnosisStep::CompanySchedules => {
+                Box::new(CompanyScheduleTrial::new(test.clone(), self.config.schedules?, seconds))
+            }
             DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
         })
     }
@@ -273,6 +287,10 @@ impl Diagnosis {
                 // Whether a wait decides is cheap to see at that speed, so traces come before schedules.
                 let is_late = |step: &DiagnosisStep| matches!(step, DiagnosisStep::Schedules | DiagnosisStep::Factors);
                 self.left.make_contiguous().sort_by_key(is_late);
+            }
+            // A seed names no line.
+            DiagnosisStep::Schedules if is_proven && !self.config.names_delays => {
+                self.left = [DiagnosisStep::Divergence].into();
             }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),
             DiagnosisStep::Idempotence if is_proven && found.iter().any(leaves_own_state) => {

@@ -34,6 +34,9 @@ const TRIALS: usize = 2;
 const MAX_DELAYS: usize = 100;
 /// Delays that are tried each on its own.
 const SINGLES: usize = 24;
+/// Lines are watched and nothing is delayed: a build that can be delayed is slower, and may fail for
+/// that alone.
+const CONTROL: &str = "off";
 /// A result is likely below this p-value.
 const LIKELY: f64 = 0.01;
 
@@ -173,14 +176,9 @@ impl ScheduledRuns {
         (failing.failed > 0).then_some((DecidingSchedule { schedule, failing, without, runs: failing.runs }, delays))
     }
 
-    /// The same, with control runs without a schedule.
+    /// The same, with control runs whose lines are watched, too, and where nothing is delayed.
     async fn with_control(&self, found: DecidingSchedule) -> Option<DecidingSchedule> {
-        let mut without = FailureCount::default();
-        for _ in 0..TIMES {
-            let request = SessionRequest { new_process: true, ..self.request(None) };
-            let result = self.scheduler.sequential().run_one(request).await;
-            without = without + FailureCount::new(u32::from(failed(&result)?), 1);
-        }
+        let without = self.count(&vec![CONTROL.to_owned(); TIMES as usize]).await?;
         let is_different = found.failing.share() > without.share();
         is_different.then(|| DecidingSchedule { without, runs: found.runs + without.runs, ..found })
     }
@@ -228,11 +226,11 @@ impl ScheduledRuns {
 
     async fn under(&self, scheduler: &Scheduler, settings: &[String]) -> Vec<SessionResult> {
         let factors = settings.iter().filter_map(|setting| self.kind.set(setting).ok());
-        scheduler.run(factors.map(|factor| self.request(Some(World::of(vec![factor])))).collect()).await
-    }
-
-    fn request(&self, under: Option<World>) -> SessionRequest {
-        SessionRequest { under, ..SessionRequest::new(Purpose::Factor, vec![self.test.clone()]) }
+        let request = |factor| SessionRequest {
+            under: Some(World::of(vec![factor])),
+            ..SessionRequest::new(Purpose::Factor, vec![self.test.clone()])
+        };
+        scheduler.run(factors.map(request).collect()).await
     }
 }
 

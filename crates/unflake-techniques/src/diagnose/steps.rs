@@ -27,6 +27,8 @@ pub enum DiagnosisStep {
     Schedules,
     /// The test in worlds that differ in many factors at once.
     CombinedFactors,
+    /// The test beside other tests of its program, with threads in other orders.
+    CompanySchedules,
     /// The test in worlds that differ in one factor.
     Factors,
     /// Traces of failing and passing runs. A run of its own, because tracing starts with the runner.
@@ -47,6 +49,7 @@ impl DiagnosisStep {
             Self::Speed => "clock speed",
             Self::Schedules => "schedules",
             Self::CombinedFactors => "combined factors",
+            Self::CompanySchedules => "concurrent schedules",
             Self::Factors => "factors",
             Self::Divergence => "divergence",
             Self::Intervention => "intervention",
@@ -56,7 +59,7 @@ impl DiagnosisStep {
     /// How much of the time that is left it may take where other steps follow.
     pub(crate) fn share(self) -> f64 {
         match self {
-            Self::Order | Self::Factors | Self::Schedules | Self::Seeds => 0.4,
+            Self::Order | Self::Factors | Self::Schedules | Self::CompanySchedules | Self::Seeds => 0.4,
             Self::CombinedFactors | Self::Speed | Self::Company => 0.5,
             _ => 1.0,
         }
@@ -73,7 +76,9 @@ pub(crate) fn steps(
     verdict: Option<VerdictKind>,
     slow_starts: bool,
 ) -> Vec<DiagnosisStep> {
-    use DiagnosisStep::{CombinedFactors, Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    use DiagnosisStep::{
+        CombinedFactors, Company, CompanySchedules, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed,
+    };
     match verdict {
         _ if differs || alone.is_mixed() => {}
         Some(VerdictKind::FlakyStateDependent) if slow_starts => {
@@ -94,9 +99,9 @@ pub(crate) fn steps(
         // Forks share what a process draws, which a few processes show; else it may need other tests.
         _ if alone.failed > 0 => vec![Speed, Seeds, Order, Factors],
         Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
-            vec![Idempotence, Speed, Company, Seeds, Schedules, Divergence, Factors, Order]
+            vec![Idempotence, Speed, Company, Seeds, Schedules, CompanySchedules, Divergence, Factors, Order]
         }
-        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence],
+        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence],
     }
 }
 
@@ -114,7 +119,9 @@ pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use DiagnosisStep::{CombinedFactors, Company, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed};
+    use DiagnosisStep::{
+        CombinedFactors, Company, CompanySchedules, Divergence, Factors, Idempotence, Order, Schedules, Seeds, Speed,
+    };
 
     #[test]
     fn a_test_that_varies_alone_needs_no_other_tests() {
@@ -137,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, Factors, Divergence];
+        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence];
         assert_eq!(steps(FailureCount::new(0, 6), false, None, false), all);
         assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent), false), all);
         assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakySeedDependent), false)[0], Seeds);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use unflake_model::{
     Attempt, Coverage, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome,
-    Purpose, Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces,
+    Purpose, Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces, World,
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
@@ -39,6 +39,8 @@ pub struct LocateConfig {
     pub seconds: f64,
     /// Number of parallel runs.
     pub jobs: usize,
+    /// Worlds in which the runs take turns. Empty: all run as the user runs them.
+    pub worlds: Vec<World>,
 }
 
 /// Outcome counts of the runs.
@@ -249,9 +251,13 @@ impl Technique for Locate {
             self.requested += 1;
             sessions.push(Session::fresh(SessionId(self.requested), Purpose::Look, origin, vec![test.clone()]));
         }
+        let worlds = &self.config.worlds;
         // Copies of the test that run at the same time must not meet in a file.
-        let private = sessions.len() > 1;
-        sessions.iter_mut().for_each(|session| session.private = private);
+        let private = sessions.len() > 1 && worlds.is_empty();
+        for session in &mut sessions {
+            session.private = private;
+            session.under = worlds.get((session.id.0 as usize - 1) % worlds.len().max(1)).cloned();
+        }
         self.complete = sessions.is_empty();
         sessions
     }
@@ -261,12 +267,18 @@ impl Technique for Locate {
         let mut found = self.examine(recordings.traces);
         for location in &mut found.locations {
             location.chance = (location.chance * f64::from(self.examined.max(1))).min(1.0);
+            if !self.config.worlds.is_empty() {
+                // Failing runs differ from passing ones in their worlds, whatever decides.
+                location.chance = 1.0;
+            }
         }
         let sentence = match found.locations.first() {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),
             None => "no recorded line or value separates its failing runs from the passing ones".to_owned(),
         };
-        vec![finding(test, Detail::Divergence(found), sentence, vec![Replay::sometimes_fails(vec![test.clone()])])]
+        let under = self.config.worlds.first().cloned().unwrap_or_default();
+        let replay = Replay { under, ..Replay::sometimes_fails(vec![test.clone()]) };
+        vec![finding(test, Detail::Divergence(found), sentence, vec![replay])]
     }
 
     fn coverage(&self) -> Option<Coverage> {

@@ -10,6 +10,7 @@ pub struct SingleSession {
     purpose: Purpose,
     fresh_by: Isolation,
     under: Option<World>,
+    at_once: u32,
     /// For each name: the test with that id, or else the tests that contain it.
     pub matching: Vec<Vec<TestId>>,
     requested: bool,
@@ -18,12 +19,17 @@ pub struct SingleSession {
 impl SingleSession {
     /// A test that is named twice runs twice.
     pub fn new(names: Vec<String>, purpose: Purpose, fresh_by: Isolation) -> Self {
-        Self { names, purpose, fresh_by, under: None, matching: Vec::new(), requested: false }
+        Self { names, purpose, fresh_by, under: None, at_once: 0, matching: Vec::new(), requested: false }
     }
 
     /// The same in another world than that of the user's runner.
     pub fn under(self, world: World) -> Self {
         Self { under: Some(world), ..self }
+    }
+
+    /// So many of the tests at the same time in one process.
+    pub fn at_once(self, at_once: u32) -> Self {
+        Self { at_once, ..self }
     }
 
     /// The tests to run. None: a name does not match exactly one test.
@@ -48,7 +54,7 @@ impl Technique for SingleSession {
         let Some(tests) = self.tests().filter(|_| !self.requested) else { return Vec::new() };
         self.requested = true;
         let session = Session::fresh(SessionId(0), self.purpose, self.fresh_by, tests);
-        vec![Session { under: self.under.clone(), ..session }]
+        vec![Session { under: self.under.clone(), at_once: self.at_once, ..session }]
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

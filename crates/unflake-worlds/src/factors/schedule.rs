@@ -9,13 +9,25 @@ use super::{canonical, parsed};
 
 const MAX_RATE: u32 = 1_000_000;
 
+/// A rate at which no program reaches a change point.
+const NEVER: u32 = 1_000_000_000;
+const OFF: &str = "off";
+
 /// Where threads and tasks are delayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Schedule {
+    /// Nowhere, but lines are watched as they are with the others, which slows a test down, too.
+    Off,
     /// One in `rate` executions of lines, at random. Without a rate the seed decides that, too.
     Seeded {
         seed: u64,
         rate: Option<u32>,
+    },
+    /// Threads are delayed also as long as there is one. Those that the main thread creates have the
+    /// delays of this one of them, counted from 1. 0: each its own.
+    FromStart {
+        seed: u64,
+        thread: u32,
     },
     At(Vec<ChangePoint>),
     /// A thread waits at a line until another one has passed a second line.
@@ -53,6 +65,13 @@ impl FromStr for Schedule {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
+        if text == OFF {
+            return Ok(Self::Off);
+        }
+        if let Some((seed, thread)) = text.split_once('+').filter(|_| !text.contains(':')) {
+            let (seed, thread) = (seed.parse().map_err(drop)?, thread.parse().map_err(drop)?);
+            return if thread < MAX_RATE { Ok(Self::FromStart { seed, thread }) } else { Err(()) };
+        }
         if text.starts_with(|letter: char| letter.is_ascii_digit())
             && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
         {
@@ -70,8 +89,10 @@ impl FromStr for Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Off => f.write_str(OFF),
             Self::Seeded { seed, rate: None } => write!(f, "{seed}"),
             Self::Seeded { seed, rate: Some(rate) } => write!(f, "{seed}:{rate}"),
+            Self::FromStart { seed, thread } => write!(f, "{seed}+{thread}"),
             Self::At(points) => f.write_str(&joined(points)),
             Self::Held { at, after } => write!(f, "{at} after {after}"),
         }
@@ -86,17 +107,21 @@ pub(super) static SCHEDULE: FactorDeclaration = FactorDeclaration {
     name: "schedule",
     title: "schedule",
     plural: "schedules",
-    syntax: "a seed; `7:20`: 1 in 20 lines; `a.py:3` or `a.py:3 after a.py:8`",
+    syntax: "a seed; `7:20`: 1 in 20 lines; `a.py:3` or `a.py:3 after a.py:8`; `off`",
     parse: canonical::<Schedule>,
     phrase: FactorPhrase::When(|setting, _| match parsed(setting) {
+        Schedule::Off => "when lines are watched and nothing is delayed".to_owned(),
         Schedule::Seeded { .. } => format!("when threads and tasks are delayed by the schedule {setting}"),
+        Schedule::FromStart { seed, .. } => format!("when threads are delayed from the start by the schedule {seed}"),
         Schedule::At(points) => format!("when threads and tasks are delayed at {}", joined(&points)),
         Schedule::Held { at, after } => format!("when {at} runs after {after}"),
     }),
     effect: FactorEffect::Process(|setting, setup| {
         // Agents read the same settings as the shim.
         setup.shim.push(match parsed(setting) {
+            Schedule::Off => format!("schedule=0,{NEVER}"),
             Schedule::Seeded { seed, rate } => format!("schedule={seed},{}", rate.unwrap_or(0)),
+            Schedule::FromStart { seed, thread } => format!("schedule={seed},0;from-start={thread}"),
             Schedule::At(points) => format!("delay-at={}", joined(&points)),
             Schedule::Held { at, after } => format!("hold={at} after {after}"),
         });
@@ -118,14 +143,37 @@ mod tests {
 
     #[test]
     fn a_schedule_is_a_seed_a_list_of_points_or_an_order() {
-        let fixed = ["7", "7:20", "a.py:3", "src/a.py:3#2@main", "a.py:3@more-1,b.py:5#1", "a.py:3 after b.py:5#2"];
+        let fixed = [
+            "off",
+            "7+0",
+            "7+2",
+            "7",
+            "7:20",
+            "a.py:3",
+            "src/a.py:3#2@main",
+            "a.py:3@more-1,b.py:5#1",
+            "a.py:3 after b.py:5#2",
+        ];
         for text in fixed {
             assert_eq!(canonical::<Schedule>(text).as_deref(), Some(text));
         }
         assert_eq!("007:1".parse::<Schedule>().map(|schedule| schedule.to_string()), Ok("7:1".to_owned()));
-        for text in
-            ["", "7:", ":7", "7:0", "-1", "7:2:3", "a.py", "a.py:x", "a.py:3,", "a;b.py:3", "a.py:3 after ", "a.py:3#"]
-        {
+        for text in [
+            "",
+            "7+",
+            "+2",
+            "7:",
+            ":7",
+            "7:0",
+            "-1",
+            "7:2:3",
+            "a.py",
+            "a.py:x",
+            "a.py:3,",
+            "a;b.py:3",
+            "a.py:3 after ",
+            "a.py:3#",
+        ] {
             assert!(text.parse::<Schedule>().is_err(), "{text}");
         }
     }

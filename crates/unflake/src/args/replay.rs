@@ -32,6 +32,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FACTOR=VALUE", value_parser = clap::value_parser!(Factor))]
     pub(crate) under: Vec<Factor>,
 
+    /// Run up to N at the same time in one process
+    #[arg(long, value_name = "N")]
+    pub(crate) at_once: Option<u32>,
+
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use unflake_engine::Launch;
-use unflake_model::{Attempt, Outcome, Purpose, World};
+use unflake_model::{Attempt, Outcome, Purpose, TestId, World};
 use unflake_report as report;
 use unflake_techniques::SingleSession;
 
@@ -24,7 +24,10 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
         None => args.tests,
     };
     let launch = Launch { suite: false, ..launch(settings) };
-    let mut session = SingleSession::new(names.clone(), Purpose::Replay, settings.fresh_by.value);
+    let at_once = args.at_once.unwrap_or(1);
+    // Whoever keeps the order runs the tests one after the other.
+    let purpose = if at_once > 1 { Purpose::Stress } else { Purpose::Replay };
+    let mut session = SingleSession::new(names.clone(), purpose, settings.fresh_by.value).at_once(at_once);
     if !args.under.is_empty() {
         session = session.under(World { factors: args.under, ..World::default() });
     }
@@ -34,7 +37,8 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
         let matching: Vec<&str> = matching.iter().map(|test| test.as_str()).collect();
         return Err(CommandError::not_one_test(name, &matching, done.record.test_names()));
     }
-    let conclusion = conclude(&done.record, names.len());
+    let last = session.matching.last().and_then(|matching| matching.first());
+    let conclusion = conclude(&done.record, names.len(), last);
     done.finish(&conclusion);
     done.record.notes.extend(separate_processes(&done.record.attempts));
     let quiet = args.output.quiet;
@@ -52,11 +56,12 @@ fn read_order(file: &Path) -> Result<Vec<String>, CommandError> {
 }
 
 /// The last test decides. It counts only if every test before it has run.
-fn conclude(record: &Gathered, tests: usize) -> Conclusion {
+fn conclude(record: &Gathered, tests: usize, last: Option<&TestId>) -> Conclusion {
     if let Some(conclusion) = inconclusive(record, "interrupted") {
         return conclusion;
     }
-    let last = record.attempts.last().filter(|_| record.attempts.len() == tests);
+    let of_last = |attempt: &&Attempt| Some(&attempt.test) == last;
+    let last = record.attempts.iter().rfind(of_last).filter(|_| record.attempts.len() == tests);
     match last.map(|last| last.outcome) {
         Some(outcome) if outcome.is_failure() => Exit::RealFailures.because("the last test failed"),
         Some(Outcome::Skipped) => Exit::Runner.because("the last test was skipped"),

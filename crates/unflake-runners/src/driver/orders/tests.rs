@@ -45,6 +45,7 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         shared: None,
         traced: false,
         values: false,
+        records: false,
         layers: None,
         filter: false,
         restore: EnvChanges::new(),

@@ -98,6 +98,12 @@ fn what_fails_as_often_without_a_schedule_is_not_decided_by_it() {
 }
 
 #[test]
+fn what_fails_because_its_lines_are_watched_is_not_decided_by_a_schedule() {
+    assert!(tried(false, &mut |setting| setting.is_some(), &|_| Vec::new()).0.is_empty());
+    assert!(tried(true, &mut |setting| setting.is_some(), &ten_lines).0.is_empty());
+}
+
+#[test]
 fn a_schedule_that_fails_often_is_no_proof() {
     let mut run = 0;
     let mut fails = |setting: Option<&str>| {

@@ -7,7 +7,15 @@ use crate::divergence::recorded_traces::RecordedTraces;
 use crate::simulation::{attempt, failure, listed};
 
 fn config() -> LocateConfig {
-    LocateConfig { test: "retry".into(), runs: 50, most: 200, fresh_by: Isolation::Fork, seconds: 1e6, jobs: 2 }
+    LocateConfig {
+        test: "retry".into(),
+        runs: 50,
+        most: 200,
+        fresh_by: Isolation::Fork,
+        seconds: 1e6,
+        jobs: 2,
+        worlds: Vec::new(),
+    }
 }
 
 /// Drives the technique with a simulated test: the nth run (from 0) of an isolation kind ends as

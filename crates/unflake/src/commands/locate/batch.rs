@@ -103,6 +103,7 @@ impl LocateBatch<'_> {
             most: self.limits.max_runs(),
             seconds: TIME.as_secs_f64().min(self.left()),
             lines_only: self.lines_only,
+            worlds: Vec::new(),
         }
     }
 

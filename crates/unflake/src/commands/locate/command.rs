@@ -43,6 +43,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
         most: args.limits.max_runs(),
         seconds: settings::time(args.time.as_deref(), TIME)?,
         lines_only: args.lines_only,
+        worlds: Vec::new(),
     };
     let files = ReportFiles::open(&args.output)?;
     let known = prepared_reports::find(&wanted, settings, here)?;

@@ -5,7 +5,7 @@ use std::env;
 use std::time::Instant;
 
 use unflake_engine::{Launch, Tracing};
-use unflake_model::{PreparedReport, SourceLine};
+use unflake_model::{PreparedReport, SourceLine, World};
 use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{Locate, LocateConfig, LocateCounts};
@@ -30,6 +30,8 @@ pub(crate) struct LocateRequest {
     /// No run is started after this.
     pub(crate) seconds: f64,
     pub(crate) lines_only: bool,
+    /// Worlds in which the runs take turns. Empty: none but the user's.
+    pub(crate) worlds: Vec<World>,
 }
 
 /// The result of a search, or of one that was made earlier.
@@ -73,6 +75,7 @@ pub(crate) fn search(
         fresh_by: settings.fresh_by.value,
         seconds: wanted.seconds,
         jobs: settings.jobs.value,
+        worlds: wanted.worlds.clone(),
     });
     let began = Instant::now();
     let run = TechniqueRun {

@@ -40,6 +40,9 @@ const TRACED: u32 = 50;
 const MOST_TRACED: u32 = 2000;
 /// Traced runs where only the lines that wait are asked for.
 const FEW_TRACED: u32 = 10;
+/// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
+const SCHEDULED: u32 = 20;
+const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
 /// How many printed commands are run, how often one that claims to fail every time, and how long it
@@ -104,17 +107,23 @@ impl DiagnosisRequest<'_> {
             let test = &first.matching[0];
             let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
             let passing = passing.filter(|world| !world.failures.is_empty());
+            let worlds = compared_schedules(&record);
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
             let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
-            let runs = if is_relied_on { FEW_TRACED..=FEW_TRACED } else { TRACED..=MOST_TRACED };
-            let (cost, waits) = self.traced(test, runs, left() * share, &mut record);
+            let runs = match () {
+                () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
+                () if is_relied_on => FEW_TRACED..=FEW_TRACED,
+                () => TRACED..=MOST_TRACED,
+            };
+            let is_as_it_is = worlds.is_empty();
+            let (cost, waits) = self.traced(test, runs, worlds, left() * share, &mut record);
             costs.extend(cost);
             let ever = outcomes(&record.attempts, test);
             let traced = (ever.0 - before.0, ever.1 - before.1);
-            record.notes.extend(effect_of_tracing(first.alone(), traced));
+            record.notes.extend(effect_of_tracing(first.alone(), traced).filter(|_| is_as_it_is));
             let is_proven = |record: &Gathered| {
                 record
                     .findings
@@ -341,12 +350,13 @@ impl DiagnosisRequest<'_> {
         &self,
         test: &TestId,
         runs: RangeInclusive<u32>,
+        worlds: Vec<World>,
         seconds: f64,
         record: &mut Gathered,
     ) -> (Option<StepCost>, Vec<SourceLine>) {
         let test = test.as_str().to_owned();
         let (runs, most) = runs.into_inner();
-        let wanted = LocateRequest { test, runs, most, seconds, lines_only: false };
+        let wanted = LocateRequest { test, runs, most, seconds, lines_only: false, worlds };
         let progress = self.context.progress(self.quiet);
         match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
             Ok(mut located) => {
@@ -364,6 +374,20 @@ impl DiagnosisRequest<'_> {
             }
         }
     }
+}
+
+/// A proven schedule and others, for traces of failing and passing runs. Empty: none is proven.
+fn compared_schedules(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().find_map(|finding| match &finding.detail {
+        Detail::Factor(influence) if influence.confidence == Confidence::Proven => {
+            influence.setting.iter().find(|factor| factor.kind().at_lines)
+        }
+        _ => None,
+    });
+    let Some(fails) = proven else { return Vec::new() };
+    // Others delay threads, too: what any delay changes is no difference then.
+    let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
+    others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
 }
 
 /// Failures and runs of a test.
