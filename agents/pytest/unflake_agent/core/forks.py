@@ -13,13 +13,13 @@ EXIT_PAUSES = (0.001, 0.005, 0.02)
 
 
 class Forker:
-    def __init__(self):
+    def __init__(self, watches_randomness=True):
         self._fork, self._setpgid, self._waitpid = os.fork, os.setpgid, os.waitpid
         self._listdir, self._open, self._read, self._close = os.listdir, os.open, os.read, os.close
         self._readonly = os.O_RDONLY
         self._enumerate, self._current, self._count = threading.enumerate, threading.current_thread, _thread._count
         self._catch_warnings, self._sleep = warnings.catch_warnings, time.sleep
-        self.randomness = Randomness()
+        self.randomness = Randomness(watches_randomness)
         self._children = {}
         self._lost_threads = 0
 

@@ -43,7 +43,7 @@ class Agent(AttemptPlugin):
         self._writes_reports = settings.get("reports", "yes") != "no"
         self._is_fork = False
         self._only = settings.get("only")
-        self._forker = Forker()
+        self._forker = Forker(not self._writes_reports or "under" in settings)
         self.randomness = self._forker.randomness
         self._source_cache = SourceCache()
         self._state = None  # From the first state order on.

@@ -28,14 +28,15 @@ class Randomness:
     project never seeded still has a state that follows from its first one by drawing alone.
     """
 
-    def __init__(self):
+    def __init__(self, watches=True):
+        """`watches`: also generators that modules make. Not in the user's own first pass."""
         self._getstate, self._setstate, self._seed = random.getstate, random.setstate, random.seed
         self._sequence = lambda start, engine=random.Random: TwisterSequence(start, engine)
         self._python = self._sequence(random.getstate()[1])
         self._numpy = None
         self._seeded_state = None
         self._reseed_numpy = None
-        self._private = PrivateGenerators(self._sequence)
+        self._private = PrivateGenerators(self._sequence, watches)
         self.stop_watching = self._private.stop_watching
 
     def seed(self, number):
@@ -92,13 +93,17 @@ class PrivateGenerators:
     given. Plugins of pytest are imported before that, so their objects must not have drawn.
     """
 
-    def __init__(self, sequence):
+    def __init__(self, sequence, watches):
         self._sequence = sequence
         self._known = {}
+        self._replaced = None
         self._engine, self._ref, self._key = random.Random, weakref.ref, id
         self._seed, self._setstate = random.Random.seed, random.Random.setstate
         self._getstate = random.Random.getstate
+        if watches:
+            self._watch()
 
+    def _watch(self):
         def seed(generator, *arguments, **named):
             self._seed(generator, *arguments, **named)
             self._note(generator, (list(arguments) + list(named.values()) + [None])[0] is None)
@@ -108,7 +113,7 @@ class PrivateGenerators:
             self._note(generator, False)
 
         hidden = getattr(random.seed, "__self__", None)
-        for one in [one for one in gc.get_objects() if issubclass(type(one), random.Random)]:
+        for one in _generators():
             if one is not hidden and not issubclass(type(one), random.SystemRandom):
                 self._note(one, _is_seeded_by_system(self._getstate(one)[1]))
         self._replaced = (seed, setstate)
@@ -116,6 +121,8 @@ class PrivateGenerators:
 
     def stop_watching(self):
         """Puts the methods back before the first test."""
+        if self._replaced is None:
+            return
         seed, setstate = self._replaced
         if self._engine.seed is seed and self._engine.setstate is setstate:
             self._engine.seed, self._engine.setstate = self._seed, self._setstate
@@ -144,6 +151,20 @@ class PrivateGenerators:
             if generator is not None:
                 self._seed(generator, None if number is None else number + position + 1)
                 self._known[key] = (ref, self._started(generator))
+
+
+def _generators():
+    """All generators of Python that exist."""
+    if sys.version_info < (3, 9):  # Objects do not refer to their type there.
+        return [one for one in gc.get_objects() if issubclass(type(one), random.Random)]
+    classes, found = [random.Random], []
+    for kind in classes:
+        for one in gc.get_referrers(kind):
+            if type(one) is kind:
+                found.append(one)
+            elif issubclass(type(one), type) and kind in one.__bases__ and one not in classes:
+                classes.append(one)
+    return found
 
 
 def _is_seeded_by_system(state):
