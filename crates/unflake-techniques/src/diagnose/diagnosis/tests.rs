@@ -93,6 +93,15 @@ fn chance_is_left_to_traces() {
 }
 
 #[test]
+fn failures_in_other_orders_that_nothing_explains_are_left_to_traces() {
+    let rare = || SimulatedTest { random_percent: 1, ..SimulatedTest::default() };
+    let (diagnosis, found) = diagnosed(config("t5"), vec![(5, rare())]);
+    assert_eq!(diagnosis.alone().0, 0);
+    assert_eq!((ran(&diagnosis), found.len()), (vec!["retries", "idempotence", "order"], 0));
+    assert_eq!(diagnosis.steps_left(), [DiagnosisStep::Divergence, DiagnosisStep::Factors]);
+}
+
+#[test]
 fn steps_of_a_second_run_are_given() {
     let config = DiagnosisConfig { steps: Some(vec![DiagnosisStep::Idempotence]), ..config("t5") };
     let (diagnosis, _) = diagnosed(config, Vec::new());
