@@ -214,7 +214,8 @@ def maven_builds():
     for line in cells.splitlines():
         cell = dict(re.findall(r'(\w+) = "([^"]+)"', line))
         if "quick = true" in line:
-            sources = {"3": "junit3", "4": "junit4", "5": "jupiter", "7": "testng"}[cell["version"][0]]
+            usual = {"3": "junit3", "4": "junit4", "5": "jupiter", "7": "testng"}[cell["version"][0]]
+            sources = cell.get("sources", usual)
             versions = ["-Dsurefire=" + cell["surefire"], "-Djunit=" + cell["version"], "-Dtests=" + sources]
             builds.append((JAVA_VERSIONS, ["-P" + cell["framework"]] + versions))
     # The provider of parallel tests, which Surefire downloads when it is used.

@@ -43,15 +43,17 @@ impl VersionCombination {
         words.split(' ').map(str::to_owned).collect()
     }
 
-    /// Surefire 2.22 writes parameter types in braces, and all versions report each row of a test of
-    /// TestNG, which is one test to unflake.
+    /// Surefire 2.22 writes parameter types in braces. All versions report each row of a test of TestNG,
+    /// which is one test to unflake, and name methods of plain classes with their class.
     fn as_named_by_unflake(&self, plain: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (test, outcomes) in plain {
             let test = test.replace('{', "(").replace('}', ")");
             let is_row = self.framework == "testng";
             let name = if is_row { test.split('[').next().unwrap_or_default() } else { &test };
-            named.entry(name.to_owned()).or_default().extend(outcomes);
+            let (class, method) = name.split_once('#').expect("tests have a class");
+            let method = method.strip_prefix(&format!("{class}.")).unwrap_or(method);
+            named.entry(format!("{class}#{method}")).or_default().extend(outcomes);
         }
         let failed = |outcomes: &BTreeSet<String>| outcomes.len() > 1 && outcomes.contains("failed");
         if self.framework == "testng" {
