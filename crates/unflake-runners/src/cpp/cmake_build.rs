@@ -45,13 +45,16 @@ struct CacheEntry {
 }
 
 impl CmakeBuild {
-    /// The build that this program or directory belongs to.
+    /// The build that this program or directory belongs to. None of one that was copied or moved: it
+    /// names the sources of another place.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let path = fs::canonicalize(path).ok()?;
         let directory = path.ancestors().find(|directory| directory.join(CACHE).is_file())?.to_owned();
         let cache = entries(&fs::read_to_string(directory.join(CACHE)).ok()?);
-        let source = cache.iter().find(|entry| entry.name == "CMAKE_HOME_DIRECTORY")?.value.clone().into();
-        Some(Self { directory, source, cache })
+        let value = |name: &str| cache.iter().find(|entry| entry.name == name).map(|entry| PathBuf::from(&entry.value));
+        let configured = fs::canonicalize(value("CMAKE_CACHEFILE_DIR")?).ok()?;
+        let source = value("CMAKE_HOME_DIRECTORY")?;
+        (configured == directory).then_some(Self { directory, source, cache })
     }
 
     /// Builds this program with tracing and returns the traced one. Why not, otherwise.
@@ -352,6 +355,23 @@ mod tests {
              set(\"FETCHCONTENT_SOURCE_DIR_GOOGLETEST\" [==[/p/build/_deps/googletest-src]==] CACHE PATH \"\")\n\
              set(\"MINE\" [==[a;b]==] CACHE STRING \"\")\n"
         );
+    }
+
+    #[test]
+    fn a_build_that_was_copied_is_not_repeated() {
+        let place = tempfile::tempdir().expect("it can be made");
+        let place = fs::canonicalize(place.path()).expect("it exists");
+        for name in ["build", "copy"] {
+            fs::create_dir(place.join(name)).expect("it can be made");
+            let built = place.join("build");
+            let text = format!("{CACHE_TEXT}CMAKE_CACHEFILE_DIR:INTERNAL={}\n", built.display());
+            fs::write(place.join(name).join(CACHE), text).expect("it can be written");
+        }
+        let build = CmakeBuild::of(&place.join("build")).expect("it is where it was configured");
+        assert_eq!(build.source, Path::new("/p"));
+        assert!(CmakeBuild::of(&place.join("copy")).is_none());
+        fs::remove_dir_all(place.join("build")).expect("it can be removed");
+        assert!(CmakeBuild::of(&place.join("copy")).is_none());
     }
 
     #[test]
