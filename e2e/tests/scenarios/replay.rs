@@ -67,3 +67,11 @@ fn tests_of_a_runner_without_an_order_run_in_processes_one_after_the_other() {
     assert_eq!(result.stdout.matches(test).count(), 2, "{}", result.stdout);
     assert!(result.stdout.contains("the tests ran in 2 processes"), "{}", result.stdout);
 }
+
+#[test]
+fn tests_of_one_process_run_at_once_only_where_the_runner_can() {
+    let sandbox = Sandbox::with_tests("def test_a(): pass\ndef test_b(): pass\n");
+    let command = ["replay", "test_a", "test_b", "--at-once", "2", "--", "python", "-m", "pytest"];
+    let refused = sandbox.unflake(command).finish().expect_exit(2);
+    assert!(refused.stderr.contains("one after the other"), "{}", refused.stderr);
+}

@@ -93,7 +93,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "unflake replay",
-        "classpath-file fresh-by full github gitlab json junit markdown one-test order output-limit quiet \
+        "at-once classpath-file fresh-by full github gitlab json junit markdown one-test order output-limit quiet \
          results sarif store test-classes timeout under",
     ),
     ("unflake trace", "classpath-file files output-limit store test-classes timeout"),

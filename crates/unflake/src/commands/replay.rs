@@ -25,6 +25,10 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
     };
     let launch = Launch { suite: false, ..launch(settings) };
     let at_once = args.at_once.unwrap_or(1);
+    if at_once > 1 && !settings.runner().can(|runner| runner.side_by_side) {
+        let what = "--at-once: this runner runs the tests of a process one after the other";
+        return Err(CommandError::usage(what).hint("`unflake stress` runs several processes at the same time"));
+    }
     // Whoever keeps the order runs the tests one after the other.
     let purpose = if at_once > 1 { Purpose::Stress } else { Purpose::Replay };
     let mut session = SingleSession::new(names.clone(), purpose, settings.fresh_by.value).at_once(at_once);
