@@ -29,7 +29,7 @@ pub(crate) fn run(args: ReplayArgs, context: &Context) -> Result<Exit, CommandEr
         let what = "--at-once: this runner runs the tests of a process one after the other";
         return Err(CommandError::usage(what).hint("`unflake stress` runs several processes at the same time"));
     }
-    // Whoever keeps the order runs the tests one after the other.
+    // A session that keeps the order runs its tests one after the other.
     let purpose = if at_once > 1 { Purpose::Stress } else { Purpose::Replay };
     let mut session = SingleSession::new(names.clone(), purpose, settings.fresh_by.value).at_once(at_once);
     if !args.under.is_empty() {

@@ -1,5 +1,8 @@
 //! The first pass: it runs what the plain command runs, in its order.
 
+mod spread;
+mod xdist;
+
 use std::fs;
 
 use e2e::Sandbox;
