@@ -15,7 +15,7 @@ import pytest
 # numbers, about 15 ms.
 SEARCHED_STEPS = 5000
 TWISTER_WORDS = 624
-# Generators of imported modules that are told apart.
+# Generators of imported modules that are followed.
 MOST_GENERATORS = 64
 # The preload shim starts another stream of random bytes when a file below it is opened.
 STREAM_START = "/dev/unflake-seed/"

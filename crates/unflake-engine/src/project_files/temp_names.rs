@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::project_files::fs_watcher::FsWatcher;
 
@@ -17,7 +17,7 @@ impl TempNames {
     /// Watches the directories for temporary files, not what is below them.
     pub(crate) fn watch(directories: &[PathBuf]) -> Self {
         let mut watcher = FsWatcher::new();
-        directories.iter().filter(|path| path.is_dir()).for_each(|path| watcher.watch_created(Path::new(path)));
+        directories.iter().filter(|path| path.is_dir()).for_each(|path| watcher.watch_created(path));
         Self { watcher, created: HashSet::new(), is_repeated: false }
     }
 
