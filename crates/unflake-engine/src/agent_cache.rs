@@ -4,6 +4,7 @@
 //! the files of an agent are compared with those in the binary before each use. A tree that differs
 //! in any way is replaced as a whole.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -103,47 +104,64 @@ fn unpack_into(agent: &InjectedAgent, place: &Path, name: &str) -> io::Result<Pa
 fn is_exact(agent: &InjectedAgent, tree: &Path) -> bool {
     let top = tree.join(agent.directory);
     let is_there = |(name, content): &(&str, &[u8])| fs::read(top.join(name)).is_ok_and(|there| there == *content);
-    has_only_own(agent, tree, &top) && agent.files.iter().all(is_there)
+    Expected::of(agent).has_only_own(tree, Path::new("")) && agent.files.iter().all(is_there)
 }
 
-fn has_only_own(agent: &InjectedAgent, directory: &Path, top: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(directory) else { return false };
-    is_own_directory(directory)
-        && entries.into_iter().all(|entry| {
-            let Ok(path) = entry.map(|entry| entry.path()) else { return false };
-            let Ok(meta) = fs::symlink_metadata(&path) else { return false };
-            match meta.is_dir() {
-                true => leads_to_files(agent, &path, top) && has_only_own(agent, &path, top),
-                false => meta.is_file() && is_own(&meta) && is_expected(agent, &path, top),
-            }
-        })
+/// What may be in the tree of an agent, by paths below it.
+struct Expected<'a> {
+    files: HashSet<PathBuf>,
+    /// The files without their extensions. Names of compiled files begin with these.
+    sources: HashSet<PathBuf>,
+    directories: HashSet<PathBuf>,
+    compiled: &'a OsStr,
+}
+
+impl<'a> Expected<'a> {
+    fn of(agent: &'a InjectedAgent) -> Self {
+        let files: HashSet<PathBuf> = agent.files.iter().map(|(name, _)| Path::new(agent.directory).join(name)).collect();
+        let sources = files.iter().map(|file| file.with_extension("")).collect();
+        let directories = files.iter().flat_map(|file| file.ancestors().skip(1)).map(Path::to_owned).collect();
+        Self { files, sources, directories, compiled: OsStr::new(agent.compiled) }
+    }
+
+    /// Whether everything in a directory is expected and owned by this user. `below`: its path in
+    /// the tree.
+    fn has_only_own(&self, directory: &Path, below: &Path) -> bool {
+        let Ok(entries) = fs::read_dir(directory) else { return false };
+        is_own_directory(directory)
+            && entries.into_iter().all(|entry| {
+                let Ok(entry) = entry else { return false };
+                let Ok(meta) = fs::symlink_metadata(entry.path()) else { return false };
+                let path = below.join(entry.file_name());
+                match meta.is_dir() {
+                    true => self.has_directory(&path) && self.has_only_own(&entry.path(), &path),
+                    false => meta.is_file() && is_own(&meta) && self.has_file(&path),
+                }
+            })
+    }
+
+    fn has_directory(&self, path: &Path) -> bool {
+        self.directories.contains(path) || self.is_compiled(path)
+    }
+
+    /// Whether it is the directory for what the runner compiles from the files beside it.
+    fn is_compiled(&self, directory: &Path) -> bool {
+        directory.file_name() == Some(self.compiled)
+            && directory.parent().is_some_and(|parent| self.directories.contains(parent))
+    }
+
+    fn has_file(&self, path: &Path) -> bool {
+        let Some(directory) = path.parent() else { return false };
+        if !self.is_compiled(directory) {
+            return self.files.contains(path);
+        }
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        self.sources.contains(&directory.with_file_name(name.split('.').next().unwrap_or_default()))
+    }
 }
 
 fn is_own_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() && is_own(&meta))
-}
-
-/// Whether a directory is one of the agent's files, or has the compiled ones.
-fn leads_to_files(agent: &InjectedAgent, directory: &Path, top: &Path) -> bool {
-    let below = |directory: &Path| match directory.strip_prefix(top) {
-        Ok(below) => agent.files.iter().any(|(name, _)| Path::new(name).starts_with(below)),
-        Err(_) => directory == top,
-    };
-    let is_compiled = directory.file_name() == Some(OsStr::new(agent.compiled));
-    below(directory) || is_compiled && directory.parent().is_some_and(below)
-}
-
-/// Whether a file is one of the agent's, or compiled from one: its name begins with that of the
-/// source.
-fn is_expected(agent: &InjectedAgent, file: &Path, top: &Path) -> bool {
-    let Ok(below) = file.strip_prefix(top) else { return false };
-    let parent = below.parent().unwrap_or(Path::new(""));
-    if parent.file_name() != Some(OsStr::new(agent.compiled)) {
-        return agent.files.iter().any(|(name, _)| Path::new(name) == below);
-    }
-    let name = below.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let source = parent.with_file_name(name.split('.').next().unwrap_or_default());
-    agent.files.iter().any(|(name, _)| Path::new(name).with_extension("") == source)
 }
 
 #[cfg(test)]

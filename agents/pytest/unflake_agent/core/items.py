@@ -11,6 +11,8 @@ STASHES = "stash", "_store"
 # Lists that are empty before the first run, unless a plugin filled them.
 GROWING_LISTS = "user_properties", "_report_sections"
 CHANGED_BY_RUN = frozenset(RUN_ATTRIBUTES + ("_obj",))
+# What a snapshot has a copy of, because a run changes it in place.
+COPIED = frozenset(LISTS + STASHES + ("keywords", "dtest"))
 # In place of a snapshot: the item can be snapshotted again, a run has changed nothing else.
 RESETTABLE = object()
 # Beyond this a line is not one of a file.
@@ -56,20 +58,19 @@ class ItemPool:
     def _is_resettable(self, item, snapshot):
         now = item.__dict__
         for name, before in snapshot.items():
-            if name in GROWING_LISTS:
-                if before:
-                    return False
-            elif name in STASHES:
-                if before[1]:
-                    return False
-            elif name == "own_markers":
-                if len(before) != len(now.get(name, ())):
-                    return False
-            elif name == "keywords":
-                if type(before) is tuple and len(before[1]) != len(now[name]._markers):
-                    return False
-            elif name in now and now[name] is not before and name not in CHANGED_BY_RUN:
+            if now.get(name, before) is not before and name not in COPIED and name not in CHANGED_BY_RUN:
                 return False
+        for name in GROWING_LISTS:
+            if snapshot.get(name):
+                return False
+        for name in STASHES:
+            if name in snapshot and snapshot[name][1]:
+                return False
+        if len(snapshot.get("own_markers", ())) != len(now.get("own_markers", ())):
+            return False
+        keywords = snapshot.get("keywords")
+        if type(keywords) is tuple and len(keywords[1]) != len(now["keywords"]._markers):
+            return False
         return "dtest" not in snapshot and not (now.keys() - snapshot.keys() - CHANGED_BY_RUN)
 
     def _snapshot(self, item):
