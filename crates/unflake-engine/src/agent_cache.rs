@@ -118,7 +118,8 @@ struct Expected<'a> {
 
 impl<'a> Expected<'a> {
     fn of(agent: &'a InjectedAgent) -> Self {
-        let files: HashSet<PathBuf> = agent.files.iter().map(|(name, _)| Path::new(agent.directory).join(name)).collect();
+        let files: HashSet<PathBuf> =
+            agent.files.iter().map(|(name, _)| Path::new(agent.directory).join(name)).collect();
         let sources = files.iter().map(|file| file.with_extension("")).collect();
         let directories = files.iter().flat_map(|file| file.ancestors().skip(1)).map(Path::to_owned).collect();
         Self { files, sources, directories, compiled: OsStr::new(agent.compiled) }
