@@ -39,7 +39,7 @@ pub(crate) struct CompanyScheduleTrial {
     test: TestId,
     kind: FactorKind,
     seconds: f64,
-    task: Option<SearchTask>,
+    task: SearchTask,
     found: Rc<RefCell<Option<Disturbance>>>,
 }
 
@@ -58,7 +58,7 @@ struct Disturbance {
 
 impl CompanyScheduleTrial {
     pub(crate) fn new(test: TestId, kind: FactorKind, seconds: f64) -> Self {
-        Self { test, kind, seconds, task: None, found: Rc::default() }
+        Self { test, kind, seconds, task: SearchTask::default(), found: Rc::default() }
     }
 }
 
@@ -69,17 +69,15 @@ impl Technique for CompanyScheduleTrial {
             let companions = companions(tests, &self.test);
             let runs = CompanionRuns { scheduler: scheduler.clone(), test: self.test.clone(), kind: self.kind };
             let found = self.found.clone();
-            self.task = Some(SearchTask::new(scheduler, async move {
+            self.task.start(scheduler, async move {
                 *found.borrow_mut() = runs.search(companions).await;
-            }));
+            });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

@@ -28,13 +28,13 @@ pub(crate) struct Retries {
     test: TestId,
     fresh_by: Isolation,
     seconds: f64,
-    task: Option<SearchTask>,
+    task: SearchTask,
     differs: Rc<Cell<bool>>,
 }
 
 impl Retries {
     pub(crate) fn new(test: TestId, fresh_by: Isolation, seconds: f64) -> Self {
-        Self { test, fresh_by, seconds, task: None, differs: Rc::default() }
+        Self { test, fresh_by, seconds, task: SearchTask::default(), differs: Rc::default() }
     }
 
     /// Whether forks of one process ended alike and new processes did not. Shared with who started
@@ -55,15 +55,13 @@ impl Technique for Retries {
                 seconds: self.seconds,
             };
             let differs = self.differs.clone();
-            self.task = Some(SearchTask::new(scheduler, async move { differs.set(runs.run().await) }));
+            self.task.start(scheduler, async move { differs.set(runs.run().await) });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

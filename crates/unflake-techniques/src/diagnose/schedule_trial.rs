@@ -46,7 +46,7 @@ pub(crate) struct ScheduleTrial {
     /// Whether the agent says where it delayed threads.
     names_delays: bool,
     seconds: f64,
-    task: Option<SearchTask>,
+    task: SearchTask,
     found: Rc<RefCell<Option<DecidingSchedule>>>,
 }
 
@@ -61,7 +61,7 @@ struct DecidingSchedule {
 
 impl ScheduleTrial {
     pub(crate) fn new(test: TestId, kind: FactorKind, names_delays: bool, seconds: f64) -> Self {
-        Self { test, kind, names_delays, seconds, task: None, found: Rc::default() }
+        Self { test, kind, names_delays, seconds, task: SearchTask::default(), found: Rc::default() }
     }
 }
 
@@ -71,17 +71,15 @@ impl Technique for ScheduleTrial {
             let scheduler = Scheduler::new(Isolation::Process, self.seconds);
             let runs = ScheduledRuns { scheduler: scheduler.clone(), test: self.test.clone(), kind: self.kind };
             let (found, names_delays) = (self.found.clone(), self.names_delays);
-            self.task = Some(SearchTask::new(scheduler, async move {
+            self.task.start(scheduler, async move {
                 *found.borrow_mut() = runs.search(names_delays).await;
-            }));
+            });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

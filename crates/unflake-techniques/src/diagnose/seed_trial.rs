@@ -29,7 +29,7 @@ pub(crate) struct SeedTrial {
     kinds: Vec<FactorKind>,
     max_seeds: u32,
     seconds: f64,
-    task: Option<SearchTask>,
+    task: SearchTask,
     found: Rc<RefCell<Option<DecidingSeed>>>,
 }
 
@@ -45,7 +45,7 @@ struct DecidingSeed {
 impl SeedTrial {
     /// `kinds`: the factors that are seeds. `max_seeds`: how many are tried.
     pub(crate) fn new(test: TestId, kinds: Vec<FactorKind>, max_seeds: u32, seconds: f64) -> Self {
-        Self { test, kinds, max_seeds, seconds, task: None, found: Rc::default() }
+        Self { test, kinds, max_seeds, seconds, task: SearchTask::default(), found: Rc::default() }
     }
 }
 
@@ -56,17 +56,15 @@ impl Technique for SeedTrial {
             let (test, kinds) = (self.test.clone(), self.kinds.clone());
             let trial = SeedRuns { scheduler: scheduler.clone(), test, kinds, max_seeds: self.max_seeds };
             let found = self.found.clone();
-            self.task = Some(SearchTask::new(scheduler, async move {
+            self.task.start(scheduler, async move {
                 *found.borrow_mut() = trial.run().await;
-            }));
+            });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

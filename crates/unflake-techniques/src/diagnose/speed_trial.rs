@@ -38,7 +38,7 @@ pub(crate) struct SpeedTrial {
     alone: PlainRuns,
     fresh_by: Isolation,
     seconds: f64,
-    task: Option<SearchTask>,
+    task: SearchTask,
     found: Rc<RefCell<Option<DecidingSpeed>>>,
     passing: PassingSpeed,
 }
@@ -76,7 +76,7 @@ enum FailingSpeed {
 impl SpeedTrial {
     pub(crate) fn new(test: TestId, kind: FactorKind, alone: PlainRuns, fresh_by: Isolation, seconds: f64) -> Self {
         let passing = Rc::default();
-        Self { test, kind, alone, fresh_by, seconds, task: None, found: Rc::default(), passing }
+        Self { test, kind, alone, fresh_by, seconds, task: SearchTask::default(), found: Rc::default(), passing }
     }
 }
 
@@ -105,17 +105,15 @@ impl Technique for SpeedTrial {
                 passing: self.passing.clone(),
             };
             let found = self.found.clone();
-            self.task = Some(SearchTask::new(scheduler, async move {
+            self.task.start(scheduler, async move {
                 *found.borrow_mut() = runs.search().await;
-            }));
+            });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

@@ -87,7 +87,7 @@ pub struct Experiment {
     pub matching: Vec<TestId>,
     /// All tests, as the runner lists them.
     tests: Vec<TestId>,
-    task: Option<SearchTask>,
+    task: SearchTask,
     log: Rc<RefCell<TrialLog>>,
     result: Rc<RefCell<ExperimentResult>>,
 }
@@ -115,7 +115,7 @@ pub(crate) struct Effect {
 
 impl Experiment {
     pub fn new(config: ExperimentConfig) -> Self {
-        let (matching, tests, task) = (Vec::new(), Vec::new(), None);
+        let (matching, tests, task) = (Vec::new(), Vec::new(), SearchTask::default());
         Self { config, matching, tests, task, log: Rc::default(), result: Rc::default() }
     }
 
@@ -153,7 +153,7 @@ impl Experiment {
         };
         let (plan, mixes) = (self.config.plan.clone(), self.config.mixes.clone());
         let (combined, result) = (self.config.combined, self.result.clone());
-        self.task = Some(SearchTask::new(scheduler, conduct(runner, plan, mixes, combined, result)));
+        self.task.start(scheduler, conduct(runner, plan, mixes, combined, result));
     }
 }
 
@@ -173,13 +173,11 @@ impl Technique for Experiment {
         if let Event::TestsListed { tests, seconds, .. } = event {
             self.start(tests.iter().map(|test| test.id.clone()).collect(), self.config.seconds - seconds);
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {

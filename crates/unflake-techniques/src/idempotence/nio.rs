@@ -46,7 +46,7 @@ pub struct NioConfig {
 
 pub struct NioDetection {
     config: NioConfig,
-    task: Option<SearchTask>,
+    task: SearchTask,
     progress: Rc<RefCell<NioProgress>>,
 }
 
@@ -104,7 +104,7 @@ impl NioProgress {
 impl NioDetection {
     pub fn new(config: NioConfig) -> Self {
         let progress = Rc::new(RefCell::new(NioProgress { mode: config.mode, ..NioProgress::default() }));
-        Self { config, task: None, progress }
+        Self { config, task: SearchTask::default(), progress }
     }
 
     /// Requested names without a matching test.
@@ -156,7 +156,7 @@ impl Technique for NioDetection {
                 progress: self.progress.clone(),
             };
             let search = search.run(suite, groups, prefilter);
-            self.task = Some(SearchTask::new(scheduler, search));
+            self.task.start(scheduler, search);
         }
         if let Event::AttemptEnded(attempt) = event
             && attempt.purpose == Purpose::Suite
@@ -164,13 +164,11 @@ impl Technique for NioDetection {
         {
             self.progress.borrow_mut().passed_in_suite.insert(attempt.test.clone());
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map(SearchTask::next_sessions).unwrap_or_default()
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

@@ -40,7 +40,7 @@ pub struct InterventionConfig {
 
 pub struct Intervention {
     config: InterventionConfig,
-    task: Option<SearchTask>,
+    task: SearchTask,
     result: Rc<RefCell<InterventionResult>>,
 }
 
@@ -53,7 +53,7 @@ struct InterventionResult {
 
 impl Intervention {
     pub fn new(config: InterventionConfig) -> Self {
-        Self { config, task: None, result: Rc::default() }
+        Self { config, task: SearchTask::default(), result: Rc::default() }
     }
 
     fn divergence(&self) -> Option<&Divergence> {
@@ -76,15 +76,13 @@ impl Technique for Intervention {
                 rate: f64::from(divergence.failed) / f64::from(divergence.runs.max(1)),
                 result: self.result.clone(),
             };
-            self.task = Some(SearchTask::new(scheduler, trial.run()));
+            self.task.start(scheduler, trial.run());
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     /// What was located, with its proof. None: nothing was tried.

@@ -60,7 +60,7 @@ pub struct PassingWorld {
 
 pub struct WaitIntervention {
     config: WaitInterventionConfig,
-    task: Option<SearchTask>,
+    task: SearchTask,
     result: Rc<RefCell<Option<DecidingWait>>>,
 }
 
@@ -82,7 +82,7 @@ struct Condition {
 
 impl WaitIntervention {
     pub fn new(config: WaitInterventionConfig) -> Self {
-        Self { config, task: None, result: Rc::default() }
+        Self { config, task: SearchTask::default(), result: Rc::default() }
     }
 }
 
@@ -92,17 +92,15 @@ impl Technique for WaitIntervention {
             let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds - seconds);
             let trial = WaitTrial { scheduler: scheduler.sequential(), config: self.config.clone() };
             let result = self.result.clone();
-            self.task = Some(SearchTask::new(scheduler, async move {
+            self.task.start(scheduler, async move {
                 *result.borrow_mut() = trial.run().await;
-            }));
+            });
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map_or(Vec::new(), SearchTask::next_sessions)
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

@@ -55,12 +55,12 @@ pub struct OrderConfig {
 pub struct OrderDetection {
     config: OrderConfig,
     progress: Rc<RefCell<OrderProgress>>,
-    task: Option<SearchTask>,
+    task: SearchTask,
 }
 
 impl OrderDetection {
     pub fn new(config: OrderConfig) -> Self {
-        Self { config, progress: Rc::default(), task: None }
+        Self { config, progress: Rc::default(), task: SearchTask::default() }
     }
 
     /// Requested names without a matching test.
@@ -93,15 +93,13 @@ impl Technique for OrderDetection {
                 config: self.config.clone(),
                 progress: self.progress.clone(),
             };
-            self.task = Some(SearchTask::new(scheduler, search.run()));
+            self.task.start(scheduler, search.run());
         }
-        if let Some(task) = &mut self.task {
-            task.observe(event);
-        }
+        self.task.observe(event);
     }
 
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        self.task.as_mut().map(SearchTask::next_sessions).unwrap_or_default()
+        self.task.next_sessions()
     }
 
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {

@@ -298,28 +298,38 @@ fn in_one_process(result: &SessionResult) -> bool {
     result.attempts.windows(2).all(|two| two[0].environment == two[1].environment && !ends_process(two[0].outcome))
 }
 
-/// A running search with its scheduler: what a technique drives.
+/// The search of a technique, which drives it. It has none until one is started.
+#[derive(Default)]
 pub(crate) struct SearchTask {
+    started: Option<StartedSearch>,
+}
+
+struct StartedSearch {
     scheduler: Scheduler,
+    /// None: it has ended.
     search: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl SearchTask {
-    pub(crate) fn new(scheduler: Scheduler, search: impl Future<Output = ()> + 'static) -> Self {
-        Self { scheduler, search: Some(Box::pin(search)) }
+    /// Starts a search that requests its sessions from this scheduler.
+    pub(crate) fn start(&mut self, scheduler: Scheduler, search: impl Future<Output = ()> + 'static) {
+        self.started = Some(StartedSearch { scheduler, search: Some(Box::pin(search)) });
     }
 
     pub(crate) fn observe(&mut self, event: &Event) {
-        if self.scheduler.observe(event) {
-            self.resume();
+        if let Some(started) = &mut self.started
+            && started.scheduler.observe(event)
+        {
+            started.resume();
         }
     }
 
     pub(crate) fn next_sessions(&mut self) -> Vec<Session> {
-        if self.scheduler.queue.borrow().queued.is_empty() {
-            self.resume();
+        let Some(started) = &mut self.started else { return Vec::new() };
+        if started.scheduler.queue.borrow().queued.is_empty() {
+            started.resume();
         }
-        let mut queue = self.scheduler.queue.borrow_mut();
+        let mut queue = started.scheduler.queue.borrow_mut();
         let sessions = std::mem::take(&mut queue.queued);
         for session in &sessions {
             let open = OpenSession { session: session.clone(), result: SessionResult::default(), ended: false };
@@ -327,7 +337,9 @@ impl SearchTask {
         }
         sessions
     }
+}
 
+impl StartedSearch {
     /// Hands over the results; the search continues until it requests more sessions or ends.
     fn resume(&mut self) {
         self.scheduler.queue.borrow_mut().finish_batch();

@@ -195,8 +195,8 @@ impl SimulatedSuite {
         let scheduler = Scheduler::new(Isolation::Fork, seconds);
         let found = Rc::new(RefCell::new(None));
         let (at, result) = (scheduler.clone(), found.clone());
-        let mut only =
-            SearchOnly(SearchTask::new(scheduler, async move { *result.borrow_mut() = Some(search(at).await) }));
+        let mut only = SearchOnly(SearchTask::default());
+        only.0.start(scheduler, async move { *result.borrow_mut() = Some(search(at).await) });
         self.run(&mut only);
         found.take().expect("the search ends")
     }

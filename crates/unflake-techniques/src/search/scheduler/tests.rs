@@ -38,7 +38,8 @@ fn last(requests: &[(&[&str], usize)], isolated: bool, observe: fn(&[Session]) -
             outcomes.borrow_mut().push(results[0].last().map(|last| last.outcome));
         }
     };
-    let mut task = SearchTask::new(scheduler, search);
+    let mut task = SearchTask::default();
+    task.start(scheduler, search);
     task.observe(&Event::TestsListed { tests: Vec::new(), deselected: 0, isolated, seconds: 0.0 });
     let sessions = task.next_sessions();
     for event in observe(&sessions) {
@@ -113,7 +114,8 @@ fn time_is_measured_by_attempts() {
     let search = async move {
         at.run(vec![SessionRequest::new(Purpose::Order, vec!["a".into(), "b".into()])]).await;
     };
-    let mut task = SearchTask::new(scheduler.clone(), search);
+    let mut task = SearchTask::default();
+    task.start(scheduler.clone(), search);
     let sessions = task.next_sessions();
     assert!(!scheduler.out_of_time());
     task.observe(&attempt(&sessions[0], "a", 1, Outcome::Passed));
