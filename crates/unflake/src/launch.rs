@@ -12,13 +12,16 @@ use crate::config::project;
 use crate::config::settings::Settings;
 use crate::diagnostics;
 
+/// The first argument of a child process of unflake that starts a runner and waits for it.
+pub(crate) const SUPERVISE: &str = "supervise";
+
 /// A launch of the whole suite without tracing or limits on time. Commands change what they need.
 pub(crate) fn launch(settings: &Settings) -> Launch {
     let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
     let agents = settings.runner().agents();
     Launch {
         command: settings.command.value.clone(),
-        supervisor: vec![myself.clone(), "supervise".to_owned()],
+        supervisor: vec![myself.clone(), SUPERVISE.to_owned()],
         driver: agents.is_empty().then(|| driver(settings, myself)),
         agents,
         caches: settings.runner().caches(),

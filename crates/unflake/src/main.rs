@@ -22,13 +22,18 @@ mod suggest;
 mod technique_run;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::args::{ColorChoice, Command};
+use crate::launch::SUPERVISE;
 
 fn main() -> ExitCode {
     if let Some(code) = unflake_runners::run_as_shim() {
         return code;
+    }
+    if let Some(arguments) = arguments_of_supervisor(env::args_os()) {
+        return unflake_engine::supervise(&arguments);
     }
     commands::under::declare_all();
     let cli = match args::options::parse::parse() {
@@ -36,8 +41,6 @@ fn main() -> ExitCode {
         Err(exit) => return exit.into(),
     };
     match cli.command {
-        // A child process of unflake, which does nothing but wait for another: no log.
-        Command::Supervise(args) => unflake_engine::supervise(&args.arguments),
         Command::Drive(args) => {
             diagnostics::init_in_child(cli.verbose, args.log.as_deref());
             unflake_runners::drive(&args.option, &args.command)
@@ -61,6 +64,14 @@ fn main() -> ExitCode {
             }
         }
     }
+}
+
+/// The arguments after `supervise`, if this is a child process of unflake that starts a runner and
+/// waits for it. Every runner waits for this one to start: no parser, no log.
+fn arguments_of_supervisor(arguments: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
+    let mut words = arguments.skip(1).map(OsString::into_string);
+    words.next().filter(|first| first.as_deref() == Ok(SUPERVISE))?.ok()?;
+    words.collect::<Result<_, _>>().ok()
 }
 
 fn warn_of_unknown_variables(color: ColorChoice) {

@@ -21,9 +21,3 @@ pub(crate) struct TellArgs {
     pub(crate) word: String,
     pub(crate) place: String,
 }
-
-#[derive(Debug, Args)]
-pub(crate) struct SuperviseArgs {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) arguments: Vec<String>,
-}

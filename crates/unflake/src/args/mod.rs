@@ -139,9 +139,6 @@ pub(crate) enum Command {
     /// A program that tells what it sees. Started by `unflake doctor --factors`.
     #[command(hide = true)]
     Tell(internal::TellArgs),
-    /// The supervisor of one runner process. Started by unflake itself.
-    #[command(hide = true)]
-    Supervise(internal::SuperviseArgs),
 }
 
 #[cfg(test)]

@@ -66,6 +66,6 @@ fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
         Command::Man(args) => man::run(&args),
         Command::Complete(args) => completions::complete(args),
         Command::Tell(args) => doctor::tell(&args),
-        Command::Supervise(_) | Command::Drive(_) | Command::Under(_) => unreachable!("main handles these"),
+        Command::Drive(_) | Command::Under(_) => unreachable!("main handles these"),
     }
 }
