@@ -199,9 +199,16 @@ impl Engine {
 
     /// Whether a session runs in a private world.
     pub(crate) fn is_private(&self, session: &Session) -> bool {
+        self.private_plan(session).is_some()
+    }
+
+    /// How the processes of a session enter its private world, if it runs in one.
+    fn private_plan(&self, session: &Session) -> Option<&PrivatePlan> {
+        if !session.private || session.place == Placement::Live {
+            return None;
+        }
         // A preloaded library cannot be reached from another user namespace.
-        let can = |plan: &PrivatePlan| self.starter.world().is_none() || !plan.needs_user_namespace();
-        session.private && session.place != Placement::Live && self.starter.private().is_some_and(can)
+        self.starter.private().filter(|plan| self.starter.world().is_none() || !plan.needs_user_namespace())
     }
 
     /// The seed of a session, where this engine can set it.
@@ -216,8 +223,7 @@ impl Engine {
         let Some(seed) = self.seed_of(session).filter(|_| self.sessions[at].seeded.is_none()) else { return };
         let world = World { seed: Some(seed), ..World::default() };
         // Processes in another user namespace cannot reach memory files of this one.
-        let is_other =
-            self.is_private(session) && self.starter.private().is_some_and(PrivatePlan::needs_user_namespace);
+        let is_other = self.private_plan(session).is_some_and(PrivatePlan::needs_user_namespace);
         let open = if is_other { OpenWorld::with_files } else { OpenWorld::below };
         match open(self.starter.run_dir(), &world) {
             Ok(world) => self.sessions[at].seeded = Some(world),
@@ -229,7 +235,7 @@ impl Engine {
     pub(crate) fn spawn_for(&mut self, at: usize) -> Option<String> {
         self.open_seeded(at);
         let seeded = self.sessions[at].seeded.as_ref();
-        let plan = self.starter.private().filter(|_| self.is_private(&self.sessions[at].work.session));
+        let plan = self.private_plan(&self.sessions[at].work.session);
         let spec = seeded.or(self.starter.world()).map(OpenWorld::spawn_spec).unwrap_or_default();
         let spec = match (plan, seeded) {
             (Some(plan), _) => spec.in_private(plan),
@@ -244,7 +250,7 @@ impl Engine {
         let (session, seeded) = (&self.sessions[at].work.session, &self.sessions[at].seeded);
         let shared = if is_live && self.launch().suite { Shared::Process } else { Shared::by(origin) };
         let world = self.starter.world().map_or_else(World::default, |open| open.world().clone());
-        let plan = self.starter.private().filter(|_| self.is_private(session));
+        let plan = self.private_plan(session);
         let mut world =
             World { shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), ..world };
         let is_seeded = match seeded {
