@@ -1,10 +1,10 @@
 """Installs what the end-to-end tests need: `python3 e2e/setup.py`.
 
 Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL) come from apt-get.
-Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `project-tools`
-(tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven` (a record of its downloads) and
-`deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made again. With UNFLAKE_TEST_PYTHON
-the tests use that Python, and `e2e` is not made.
+Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `e2e-plugins` (the
+same with plugins), `project-tools` (tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven`
+(a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made
+again. With UNFLAKE_TEST_PYTHON the tests use that Python, and neither `e2e` nor `e2e-plugins` is made.
 """
 
 import concurrent.futures
@@ -20,9 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENVS = ROOT / ".venvs"
-# junitparser is an independent reader of JUnit reports; xdist and pytest-cov change how pytest runs; NumPy arrays change
-# in place; playwright and selenium drive a browser.
-PACKAGES = ["pytest", "junitparser", "pytest-xdist", "pytest-cov", "numpy", "playwright", "selenium"]
+# junitparser is an independent reader of JUnit reports; NumPy arrays change in place; playwright and selenium drive a
+# browser.
+PACKAGES = ["pytest", "junitparser", "numpy", "playwright", "selenium"]
+# They change how pytest runs. Each start of pytest takes a quarter longer with them, and few tests need them.
+PLUGINS = ["pytest", "pytest-xdist", "pytest-cov"]
 # Tools that people start pytest with.
 PROJECT_TOOLS = ["tox", "nox", "uv", "poetry", "hatch", "pdm"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
@@ -150,15 +152,14 @@ def quick_python():
     return of_system if runs(of_system, "-c", will_do) else sys.executable
 
 
-def make_python(directory):
-    subprocess.run([quick_python(), "-m", "venv", str(directory)], check=True)
-    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run(pip + PACKAGES, check=True)
+def python_tool(name, version, packages, modules):
+    def make(directory):
+        subprocess.run([quick_python(), "-m", "venv", str(directory)], check=True)
+        pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run(pip + packages, check=True)
 
-
-def python_works(directory):
-    imports = "import pytest, junitparser, xdist, pytest_cov, numpy, playwright, selenium"
-    return runs(str(directory / "bin" / "python"), "-c", imports)
+    works = lambda directory: runs(str(directory / "bin" / "python"), "-c", "import " + modules)
+    return Tool(name, "\n".join([version] + packages), works, make)
 
 
 def make_project_tools(directory):
@@ -236,7 +237,8 @@ def has_maven_repository(_directory):
 def tools():
     if "UNFLAKE_TEST_PYTHON" not in os.environ:
         version = subprocess.run([quick_python(), "-VV"], stdout=subprocess.PIPE).stdout.decode()
-        yield Tool("e2e", "\n".join([version] + PACKAGES), python_works, make_python)
+        yield python_tool("e2e", version, PACKAGES, "pytest, junitparser, numpy, playwright, selenium")
+        yield python_tool("e2e-plugins", version, PLUGINS, "pytest, xdist, pytest_cov")
     receipt = "\n".join([sys.version] + PROJECT_TOOLS)
     have = lambda directory: all(runs(str(directory / "bin" / tool), "--version") for tool in PROJECT_TOOLS)
     yield Tool("project-tools", receipt, have, make_project_tools)

@@ -69,16 +69,24 @@ pub fn unflake() -> &'static Path {
 /// The Python with pytest that the tests use.
 pub fn python() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let named = std::env::var_os("UNFLAKE_TEST_PYTHON").map(PathBuf::from);
-        let python = named.unwrap_or_else(|| repository().join(".venvs/e2e/bin/python"));
-        assert!(
-            python.is_file(),
-            "{} does not exist. Run `python3 e2e/setup.py` once, or set UNFLAKE_TEST_PYTHON to a Python with pytest.",
-            python.display()
-        );
-        python
-    })
+    FOUND.get_or_init(|| python_of("e2e"))
+}
+
+/// A Python with pytest-xdist and pytest-cov, which slow every start of pytest.
+pub fn python_with_plugins() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| python_of("e2e-plugins"))
+}
+
+fn python_of(environment: &str) -> PathBuf {
+    let named = std::env::var_os("UNFLAKE_TEST_PYTHON").map(PathBuf::from);
+    let python = named.unwrap_or_else(|| repository().join(".venvs").join(environment).join("bin/python"));
+    assert!(
+        python.is_file(),
+        "{} does not exist. Run `python3 e2e/setup.py` once, or set UNFLAKE_TEST_PYTHON to a Python with pytest.",
+        python.display()
+    );
+    python
 }
 
 /// `pytest` in a command line of a specimen stands for this command.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use unflake_store::{Run, Store};
 
-use crate::{RunOutput, RunningProcess, cache, python, repository, unflake};
+use crate::{RunOutput, RunningProcess, cache, python, python_with_plugins, repository, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
@@ -16,6 +16,7 @@ const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 /// environment is visible in it.
 pub struct Sandbox {
     root: TempDir,
+    has_plugins: bool,
 }
 
 impl Default for Sandbox {
@@ -34,7 +35,7 @@ impl Sandbox {
         for name in ["project", "home", "tmp"] {
             fs::create_dir(root.path().join(name)).expect("the new directory can be written");
         }
-        Self { root }
+        Self { root, has_plugins: false }
     }
 
     /// A project with one test file, `test_it.py`.
@@ -64,6 +65,15 @@ impl Sandbox {
     /// A copy of a specimen, by its path below `specimens/`.
     pub fn specimen(path: &str) -> Self {
         Self::copy_of(&repository().join("specimens").join(path))
+    }
+
+    /// Has the plugins of pytest installed, where the tests install any.
+    pub fn with_plugins(self) -> Self {
+        Self { has_plugins: true, ..self }
+    }
+
+    fn python(&self) -> &'static Path {
+        if self.has_plugins { python_with_plugins() } else { python() }
     }
 
     /// Adds or replaces a file of the project.
@@ -124,7 +134,7 @@ impl Sandbox {
     /// A program in the project directory, with a fixed environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let below = |name: &str| self.root.path().join(name);
-        let mut path = vec![python().parent().expect("the Python is in a directory").to_owned()];
+        let mut path = vec![self.python().parent().expect("the Python is in a directory").to_owned()];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let mut command = Command::new(program);
         command
@@ -184,7 +194,7 @@ impl Sandbox {
     /// `text` with placeholders for what differs from run to run: paths, times, versions.
     pub fn redact(&self, text: &str) -> String {
         let text = text.replace(self.root.path().to_str().expect("temporary paths are Unicode"), "[PLACE]");
-        let text = text.replace(python().to_str().expect("the path of the Python is Unicode"), "[PYTHON]");
+        let text = text.replace(self.python().to_str().expect("the path of the Python is Unicode"), "[PYTHON]");
         let rules = [
             (r"(\d+\smin\s)?\d+(\.\d+)?\ss\b(\s\((\d+\smin\s)?\d+(\.\d+)?\ss\sretries\))?", "[TIME]"),
             (r"(pytest|CPython|git version|unflake) \d+(\.\d+)+", "$1 [VERSION]"),

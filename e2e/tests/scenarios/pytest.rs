@@ -19,7 +19,7 @@ fn reported(sandbox: &Sandbox, result: &RunOutput) -> String {
 
 #[test]
 fn reports_of_pytest_are_written_once_for_the_whole_suite() {
-    let sandbox = shop().file("tests/test_other.py", "def test_four(): pass\n");
+    let sandbox = shop().with_plugins().file("tests/test_other.py", "def test_four(): pass\n");
     let command = "pytest --junitxml=own.xml --cov=shop --cov-report=xml:coverage.xml --cov-report=term";
     let result = sandbox.run("--fresh 2 --runner-output", command).expect_exit(1);
     assert_eq!(result.list("attempts").len(), 4 + 6);
@@ -40,14 +40,14 @@ fn reports_of_pytest_are_written_once_for_the_whole_suite() {
 
 #[test]
 fn a_pytest_failure_without_a_failing_test_counts() {
-    let sandbox = shop().file("tests/test_shop.py", "import shop\ndef test_a(): pass\n");
+    let sandbox = shop().with_plugins().file("tests/test_shop.py", "import shop\ndef test_a(): pass\n");
     let result = sandbox.run("", "python -m pytest --cov=shop --cov-fail-under=100").expect_exit(4);
     assert_snapshot!(sandbox.redact(&result.remarks()), @"exit 4: no real failure, but the runner itself exited with code 1 (--runner-output shows its output)");
 }
 
 #[test]
 fn a_flaky_suite_with_coverage_passes() {
-    let sandbox = flaky();
+    let sandbox = flaky().with_plugins();
     let result = sandbox.run("", "pytest --cov=. --cov-fail-under=50").expect_exit(0);
     assert_eq!(result.findings(), ["test_it.py::test_flaky flaky-independent"]);
 }

@@ -13,6 +13,7 @@ const REAL: &str = "def test_ok(): pass\n\ndef test_real(): assert 0\n";
 
 fn two_files() -> Sandbox {
     Sandbox::new()
+        .with_plugins()
         .file("shop.py", "seen = []\n")
         .file("pytest.ini", "[pytest]\npythonpath = .\n")
         .file("test_a.py", VICTIM)
@@ -55,7 +56,7 @@ fn a_crashed_worker_is_an_attempt_and_the_others_go_on() {
     let crash = "import os, pytest\n\n@pytest.mark.parametrize('i', range(6))\ndef test_many(i): pass\n\n\
                  def test_crash(): os.kill(os.getpid(), 11)\n\n\
                  @pytest.mark.parametrize('i', range(6))\ndef test_more(i): pass\n";
-    let result = Sandbox::with_tests(crash).run("--fresh 0", "pytest -n 2").expect_exit(1);
+    let result = Sandbox::with_tests(crash).with_plugins().run("--fresh 0", "pytest -n 2").expect_exit(1);
     let attempts = suite(&result);
     assert_eq!(names(&attempts).len(), 13);
     let failed: Vec<&&Value> = attempts.iter().filter(|one| one["outcome"] != "passed").collect();
@@ -68,7 +69,7 @@ fn a_crashed_worker_is_an_attempt_and_the_others_go_on() {
 fn a_test_that_hangs_in_a_worker_times_out() {
     let hang = "import time\n\ndef test_one(): pass\n\ndef test_hang(): time.sleep(600)\n\ndef test_two(): pass\n\n\
                 def test_three(): pass\n";
-    let result = Sandbox::with_tests(hang).run("--fresh 0 --timeout 2", "pytest -n 2").expect_exit(1);
+    let result = Sandbox::with_tests(hang).with_plugins().run("--fresh 0 --timeout 2", "pytest -n 2").expect_exit(1);
     let attempts = suite(&result);
     assert_eq!(names(&attempts).len(), 4);
     let hung = attempts.iter().find(|one| one["outcome"] == "timed-out").unwrap();
@@ -79,7 +80,7 @@ fn a_test_that_hangs_in_a_worker_times_out() {
 fn groups_of_workers_do_not_change_the_names_of_tests() {
     let groups = "import pytest\n\n@pytest.mark.xdist_group('db')\ndef test_a(): pass\n\n\
                   @pytest.mark.xdist_group('db')\ndef test_b(): assert 0\n";
-    let result = Sandbox::with_tests(groups).run("", "pytest -n 2 --dist loadgroup").expect_exit(1);
+    let result = Sandbox::with_tests(groups).with_plugins().run("", "pytest -n 2 --dist loadgroup").expect_exit(1);
     assert_eq!(result.findings(), ["test_it.py::test_b real"]);
 }
 
@@ -99,7 +100,7 @@ fn searches_use_one_process_for_each_session_and_say_so() {
 fn ctrl_c_ends_all_workers() {
     let slow = "import os, time, pytest\n\n@pytest.mark.parametrize('i', range(4))\ndef test_slow(i):\n    \
                 open('pid-%d' % i, 'w').write(str(os.getpid()))\n    time.sleep(600)\n";
-    let sandbox = Sandbox::with_tests(slow);
+    let sandbox = Sandbox::with_tests(slow).with_plugins();
     let running = sandbox.run_invocation("", "pytest -n 2").start();
     let first: u32 = running.wait_for("pid-0").parse().unwrap();
     running.signal(Signal::SIGINT);
