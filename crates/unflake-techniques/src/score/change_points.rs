@@ -5,7 +5,9 @@
 //! Bursty: failing and passing phases alternate. Broken: it always fails and never passes with the
 //! same code. The rate is unknown, so each behaviour is weighed by its evidence over all rates. A
 //! cut costs the probability of a code change; so two failures in a row break a test that never
-//! failed, and mean nothing in one that often does.
+//! failed, and mean nothing in one that often does. Breakages are soon mended, so the end of one
+//! costs less. A flaky test hardly ever fails in all reruns, so a real failure is most likely a
+//! breakage.
 
 use std::sync::LazyLock;
 
@@ -18,6 +20,12 @@ const MOST_BLOCKS: usize = 400;
 
 /// Probability of a change per run.
 const CHANGE_RATE: f64 = 1.0 / 200.0;
+/// Probability that a breakage ends with a given run.
+const MEND_RATE: f64 = 1.0 / 10.0;
+/// Probability that a flaky failure is found to be real, at first and directly after another one:
+/// what makes it fail may last from run to run.
+const REAL_WHEN_FLAKY: f64 = 0.003;
+const AGAIN_REAL_WHEN_FLAKY: f64 = 0.3;
 /// Prior probabilities of the behaviours.
 const STEADY: f64 = 0.75;
 const BROKEN: f64 = 0.24;
@@ -55,18 +63,24 @@ struct PrefixSums {
     again: usize,
     /// Passes directly after a failure.
     recovered: usize,
+    /// Real failures, and those directly after another one.
+    real: usize,
+    again_real: usize,
 }
 
 impl PrefixSums {
     fn then(self, before: Option<ScoredRun>, seen: ScoredRun) -> Self {
-        let fails = seen != ScoredRun::Passed;
-        let after_failure = before.is_some_and(|before| before != ScoredRun::Passed);
+        let fails = seen.fails();
+        let after_failure = before.is_some_and(ScoredRun::fails);
+        let is_real = seen == ScoredRun::Real;
         Self {
             runs: self.runs + 1,
             failed: self.failed + usize::from(fails),
             flaked: self.flaked + usize::from(seen == ScoredRun::Flaked),
             again: self.again + usize::from(fails && after_failure),
             recovered: self.recovered + usize::from(!fails && after_failure),
+            real: self.real + usize::from(is_real),
+            again_real: self.again_real + usize::from(is_real && before == Some(ScoredRun::Real)),
         }
     }
 }
@@ -90,7 +104,7 @@ impl SegmentLikelihood {
         let runs = to.runs - from.runs;
         let failed = to.failed - from.failed;
         match kind {
-            Behaviour::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed),
+            Behaviour::Steady => STEADY.ln() + self.rate.evidence(failed, runs - failed) + Self::of_real(from, to),
             Behaviour::Broken if to.flaked > from.flaked => f64::NEG_INFINITY,
             Behaviour::Broken => {
                 let passed = (runs - failed) as f64;
@@ -99,16 +113,23 @@ impl SegmentLikelihood {
             Behaviour::Bursty => {
                 // The run before the segment does not belong to it.
                 let (mut again, mut recovered) = (to.again - from.again, to.recovered - from.recovered);
-                if before.is_some_and(|before| before != ScoredRun::Passed) && runs > 0 {
+                if before.is_some_and(ScoredRun::fails) && runs > 0 {
                     let first_fails = again + recovered > 0 && failed > 0 && Self::first_fails(from, to);
                     again -= usize::from(first_fails);
                     recovered -= usize::from(!first_fails && recovered > 0);
                 }
                 let begun = failed - again;
                 let calm = (runs - failed).saturating_sub(recovered);
-                BURSTY.ln() + self.bursts.evidence(begun, calm) + self.length.evidence(again, recovered)
+                let phases = self.bursts.evidence(begun, calm) + self.length.evidence(again, recovered);
+                BURSTY.ln() + phases + Self::of_real(from, to)
             }
         }
+    }
+
+    /// Log-likelihood that failures of a flaky test were found to be real.
+    fn of_real(from: &PrefixSums, to: &PrefixSums) -> f64 {
+        let (real, again) = (to.real - from.real, to.again_real - from.again_real);
+        (real - again) as f64 * REAL_WHEN_FLAKY.ln() + again as f64 * AGAIN_REAL_WHEN_FLAKY.ln()
     }
 
     /// Whether a segment that follows a failure begins with one: it then counts one repeated
@@ -136,7 +157,11 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
         let mut here = (f64::NEG_INFINITY, 0, Behaviour::Steady);
         for begin in 0..end {
             let before = cuts[begin].checked_sub(1).map(|before| runs[before]);
-            let cost = if begin == 0 { 0.0 } else { CHANGE_RATE.ln() };
+            let cost = match best[begin] {
+                _ if begin == 0 => 0.0,
+                (_, _, Behaviour::Broken) => MEND_RATE.ln(),
+                _ => CHANGE_RATE.ln(),
+            };
             for kind in [Behaviour::Steady, Behaviour::Bursty, Behaviour::Broken] {
                 let likely = likelihood.of(kind, &sums[cuts[begin]], &sums[cuts[end]], before);
                 let total = best[begin].0 + cost + likely;
@@ -163,8 +188,7 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
 
 /// Possible optimal cuts: between runs with different outcomes. If there are too many, the newest.
 fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
-    let fails = |seen: ScoredRun| seen != ScoredRun::Passed;
-    let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| fails(runs[at - 1]) != fails(runs[*at])).collect();
+    let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| runs[at - 1].fails() != runs[*at].fails()).collect();
     let surplus = cuts.len().saturating_sub(MOST_BLOCKS);
     cuts.drain(..surplus);
     cuts.insert(0, 0);

@@ -14,6 +14,14 @@ pub enum ScoredRun {
     Flaked,
     /// It failed, and nothing excuses it.
     Failed,
+    /// It failed in all of the reruns that tell real failures from flaky ones.
+    Real,
+}
+
+impl ScoredRun {
+    pub(crate) fn fails(self) -> bool {
+        self != Self::Passed
+    }
 }
 
 /// Number of runs after which a run's weight is halved.
@@ -84,8 +92,7 @@ pub fn score(runs: &[ScoredRun]) -> Score {
     let last = segments.last();
     let usual = (FAILURES + counted.failed, PASSES + counted.passed);
     let (a, b) = last.and_then(|last| after_last(last, runs)).unwrap_or(usual);
-    let within =
-        |segment: &Segment| runs[segment.begin..segment.end].iter().filter(|seen| **seen != ScoredRun::Passed).count();
+    let within = |segment: &Segment| runs[segment.begin..segment.end].iter().filter(|seen| seen.fails()).count();
     let state = match last {
         Some(segment) if segment.kind == Behaviour::Broken => TestHealth::Broken,
         Some(segment) if segment.kind == Behaviour::Bursty => TestHealth::Bursty,
@@ -167,7 +174,7 @@ impl WeightedCounts {
             let part = &runs[segment.begin..segment.end];
             if segment.kind == Behaviour::Broken {
                 counted.excluded += part.len();
-                counted.broken += part.iter().filter(|seen| **seen == ScoredRun::Failed).count();
+                counted.broken += part.iter().filter(|seen| seen.fails()).count();
                 continue;
             }
             if later.is_some() {
@@ -176,7 +183,7 @@ impl WeightedCounts {
             // A test that was broken in between is still the same test.
             later = Some(segment.kind);
             for seen in part.iter().rev() {
-                let fails = *seen != ScoredRun::Passed;
+                let fails = seen.fails();
                 *(if fails { &mut counted.failed } else { &mut counted.passed }) += weight;
                 counted.failures += usize::from(fails);
                 weight *= fade;
@@ -205,7 +212,7 @@ fn since(runs: &[ScoredRun], segments: &[Segment]) -> Option<FlakySince> {
     let [.., before, after] = segments else { return None };
     let rate = |segment: &Segment| {
         let part = &runs[segment.begin..segment.end];
-        part.iter().filter(|seen| **seen != ScoredRun::Passed).count() as f64 / part.len().max(1) as f64
+        part.iter().filter(|seen| seen.fails()).count() as f64 / part.len().max(1) as f64
     };
     let change = match (before.kind, after.kind) {
         (_, Behaviour::Broken) => RateChange::Broken,

@@ -36,7 +36,7 @@ pub struct TimelineSource {
 pub struct Timeline {
     sources: Vec<TimelineSource>,
     /// Entries of each test: the source, and in the lowest bits whether it failed and whether it
-    /// passed there.
+    /// passed there, and whether the failure was found to be real.
     entries: Vec<Vec<u32>>,
     /// Seconds that each test spent failing or being rerun.
     lost: Vec<f32>,
@@ -44,6 +44,9 @@ pub struct Timeline {
 
 const FAILED: u32 = 1;
 const PASSED: u32 = 2;
+const REAL: u32 = 4;
+const BITS: u32 = 3;
+const OUTCOME: u32 = FAILED | PASSED | REAL;
 
 /// History and score of one test.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,20 +78,27 @@ impl Timeline {
         if bit == FAILED || again {
             self.lost[test] += seconds;
         }
-        let source = (self.sources.len() as u32).saturating_sub(1) << 2;
+        let source = (self.sources.len() as u32).saturating_sub(1) << BITS;
         match self.entries[test].last_mut() {
-            Some(last) if *last & !3 == source => *last |= bit,
+            Some(last) if *last & !OUTCOME == source => *last |= bit,
             _ => self.entries[test].push(source | bit),
         }
     }
 
     /// The verdict of the source on a test that failed there. It counts, not whether some attempt
     /// passed: a test that fails first and passes then in every process is broken.
-    pub fn judge(&mut self, test: usize, is_flaky: bool) {
-        let source = (self.sources.len() as u32).saturating_sub(1) << 2;
+    pub fn judge(&mut self, test: usize, verdict: ScoredRun) {
+        let source = (self.sources.len() as u32).saturating_sub(1) << BITS;
         let last = self.entries.get_mut(test).and_then(|entries| entries.last_mut());
-        if let Some(last) = last.filter(|last| **last & !3 == source) {
-            *last = source | if is_flaky { FAILED | PASSED } else { FAILED };
+        if let Some(last) = last.filter(|last| **last & !OUTCOME == source) {
+            *last = source
+                | match verdict {
+                    ScoredRun::Passed => PASSED,
+                    ScoredRun::Flaked => FAILED | PASSED,
+                    // A crash is real though it may pass when it runs again.
+                    ScoredRun::Real if *last & PASSED == 0 => FAILED | REAL,
+                    ScoredRun::Failed | ScoredRun::Real => FAILED,
+                };
         }
     }
 
@@ -99,7 +109,7 @@ impl Timeline {
         for entry in self.entries.iter().flatten() {
             let run = &mut runs[self.run_of(*entry)];
             run.0 += 1;
-            run.1 += u32::from(entry & 3 == FAILED);
+            run.1 += u32::from(entry & FAILED != 0 && entry & PASSED == 0);
         }
         let seen = || runs.iter().filter(|(seen, _)| *seen > 0);
         let mut shares: Vec<f64> = seen().map(|(seen, failed)| f64::from(*failed) / f64::from(*seen)).collect();
@@ -135,7 +145,7 @@ impl Timeline {
     }
 
     fn run_of(&self, entry: u32) -> usize {
-        self.sources[(entry >> 2) as usize].run as usize
+        self.sources[(entry >> BITS) as usize].run as usize
     }
 
     /// Number of runs with this test. Entries of one run are mostly adjacent.
@@ -147,7 +157,7 @@ impl Timeline {
 
     fn strip(&self, entries: &[u32], excluded_runs: &HashSet<u32>) -> Vec<(u32, ScoredRun)> {
         let results: Vec<(TimelineSource, u32)> =
-            entries.iter().map(|entry| (self.sources[(entry >> 2) as usize], entry & 3)).collect();
+            entries.iter().map(|entry| (self.sources[(entry >> BITS) as usize], entry & OUTCOME)).collect();
         let passed_with: HashSet<(u32, u32)> = results
             .iter()
             .filter(|(_, bits)| bits & PASSED != 0)
@@ -158,9 +168,10 @@ impl Timeline {
             let proven = source.code.is_some_and(|code| passed_with.contains(&(code, source.job)));
             let seen = match *bits {
                 PASSED => ScoredRun::Passed,
-                FAILED if !proven && source.in_progress => continue,
-                FAILED if !proven => ScoredRun::Failed,
-                _ => ScoredRun::Flaked,
+                bits if proven || bits & PASSED != 0 => ScoredRun::Flaked,
+                _ if source.in_progress => continue,
+                bits if bits & REAL != 0 => ScoredRun::Real,
+                _ => ScoredRun::Failed,
             };
             let so_far = runs.entry(source.run).or_insert(seen);
             *so_far = worse(*so_far, seen);
@@ -174,6 +185,7 @@ impl Timeline {
 
 fn worse(one: ScoredRun, other: ScoredRun) -> ScoredRun {
     match (one, other) {
+        (ScoredRun::Real, _) | (_, ScoredRun::Real) => ScoredRun::Real,
         (ScoredRun::Failed, _) | (_, ScoredRun::Failed) => ScoredRun::Failed,
         (ScoredRun::Flaked, _) | (_, ScoredRun::Flaked) => ScoredRun::Flaked,
         _ => ScoredRun::Passed,
@@ -211,17 +223,19 @@ mod tests {
 
     #[test]
     fn the_verdict_of_a_run_counts() {
-        let judged = |is_flaky: bool| {
+        let judged = |rerun: Outcome, verdict: ScoredRun| {
             seen(|timeline| {
                 timeline.begin(source(0, 0, 0));
                 timeline.add(0, false, Outcome::Failed, 0.0);
-                timeline.add(0, true, Outcome::Passed, 0.0);
-                timeline.judge(0, is_flaky);
-                timeline.judge(7, true);
+                timeline.add(0, true, rerun, 0.0);
+                timeline.judge(0, verdict);
+                timeline.judge(7, ScoredRun::Flaked);
             })
         };
-        assert_eq!(judged(true), [ScoredRun::Flaked]);
-        assert_eq!(judged(false), [ScoredRun::Failed]);
+        assert_eq!(judged(Outcome::Passed, ScoredRun::Flaked), [ScoredRun::Flaked]);
+        assert_eq!(judged(Outcome::Passed, ScoredRun::Failed), [ScoredRun::Failed]);
+        assert_eq!(judged(Outcome::Passed, ScoredRun::Real), [ScoredRun::Failed], "it crashed, and passed then");
+        assert_eq!(judged(Outcome::Failed, ScoredRun::Real), [ScoredRun::Real]);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use unflake_model::{Detail, FilterKind, Finding};
+use unflake_model::{Detail, FilterKind, Finding, VerdictKind};
 use unflake_report::RecentOutcome;
 use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, StoredTest, TestKey};
-use unflake_techniques::{TestStanding, Timeline, TimelineSource};
+use unflake_techniques::{ScoredRun, TestStanding, Timeline, TimelineSource};
 
 use crate::error::CommandError;
 use crate::history::recorder::fallback;
@@ -88,9 +88,9 @@ pub(crate) fn compute_with(
                 timeline.add(test, one.again > 0, one.outcome, one.seconds);
             }
         })?;
-        for (test, is_flaky) in judged(store, source.id)? {
+        for (test, verdict) in judged(store, source.id)? {
             let test = today.get(&test).copied().unwrap_or(test);
-            timeline.judge(test.0 as usize, is_flaky);
+            timeline.judge(test.0 as usize, verdict);
         }
     }
     let bad_days = timeline.excluded_runs();
@@ -102,17 +102,19 @@ pub(crate) fn compute_with(
     Ok(TestScores { tests, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
-/// The verdicts of a run of unflake: whether each failing test was flaky. One that passed only
-/// because the filter excused an assertion was, too.
-fn judged(store: &Store, source: SourceId) -> Result<Vec<(TestKey, bool)>, CommandError> {
+/// The verdicts of a run of unflake on each failing test. One that passed only because the filter
+/// excused an assertion was flaky, too.
+fn judged(store: &Store, source: SourceId) -> Result<Vec<(TestKey, ScoredRun)>, CommandError> {
     let SourceId::Run(run) = source else { return Ok(Vec::new()) };
-    let is_flaky = |finding: &Finding| match &finding.detail {
-        Detail::Verdict(verdict) => Some(verdict.kind.is_flaky()),
-        Detail::Filter(one) => (one.kind == FilterKind::Flaky).then_some(true),
+    let scored = |finding: &Finding| match &finding.detail {
+        Detail::Verdict(verdict) if verdict.kind.is_flaky() => Some(ScoredRun::Flaked),
+        Detail::Verdict(verdict) if verdict.kind == VerdictKind::Real => Some(ScoredRun::Real),
+        Detail::Verdict(_) => Some(ScoredRun::Failed),
+        Detail::Filter(one) => (one.kind == FilterKind::Flaky).then_some(ScoredRun::Flaked),
         _ => None,
     };
     let stored = store.findings_in(run)?.into_iter().filter(|(test, _)| test.0 > 0);
-    Ok(stored.filter_map(|(test, finding)| Some((test, is_flaky(&finding)?))).collect())
+    Ok(stored.filter_map(|(test, finding)| Some((test, scored(&finding)?))).collect())
 }
 
 /// Assigns numbers to runs, commits and jobs.
@@ -160,9 +162,9 @@ pub(crate) fn strip(standing: &TestStanding, last: usize) -> Vec<RecentOutcome> 
     standing.strip[from..]
         .iter()
         .map(|(_, scored)| match scored {
-            unflake_techniques::ScoredRun::Passed => RecentOutcome::Passed,
-            unflake_techniques::ScoredRun::Flaked => RecentOutcome::Flaked,
-            unflake_techniques::ScoredRun::Failed => RecentOutcome::Failed,
+            ScoredRun::Passed => RecentOutcome::Passed,
+            ScoredRun::Flaked => RecentOutcome::Flaked,
+            ScoredRun::Failed | ScoredRun::Real => RecentOutcome::Failed,
         })
         .collect()
 }

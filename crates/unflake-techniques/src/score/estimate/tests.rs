@@ -221,3 +221,81 @@ fn recurring_bursts_are_flaky() {
     let score = score(&runs);
     assert_eq!((score.state, score.failures), (TestHealth::Bursty, 32), "{score:?}");
 }
+
+/// What a history of a few runs is, and what the score says of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Story {
+    Broken,
+    Mended,
+    Flaky,
+}
+
+impl Story {
+    fn read(score: &Score) -> Option<Self> {
+        match (score.state, score.since.map(|since| since.change)) {
+            (TestHealth::Broken, _) => Some(Self::Broken),
+            (TestHealth::Sound, Some(RateChange::Mended)) if score.failures == 0 => Some(Self::Mended),
+            _ if score.is_flaky() => Some(Self::Flaky),
+            _ => None,
+        }
+    }
+}
+
+/// `passes`, `failures` and `passes` again. `fails`: what a failure without a flaky cause is. Of
+/// a flaky test as many runs fail, anywhere in the history.
+fn history(rng: &mut SeededRng, story: Story, shape: (usize, usize, usize), fails: ScoredRun) -> Vec<ScoredRun> {
+    let (before, failures, after) = shape;
+    let mut runs = vec![ScoredRun::Passed; before];
+    runs.resize(before + failures, fails);
+    match story {
+        Story::Broken => runs,
+        Story::Mended => {
+            runs.resize(before + failures + after, ScoredRun::Passed);
+            runs
+        }
+        Story::Flaky => {
+            let length = before + failures + after;
+            let rate = failures as f64 / length as f64;
+            // Four reruns after each failure, where failures are rerun at all.
+            let flaked = |rng: &mut SeededRng| match fails {
+                ScoredRun::Real if !rng.hits(rate.powi(4)) => ScoredRun::Flaked,
+                _ => fails,
+            };
+            let mut runs = vec![ScoredRun::Passed; length];
+            while runs.iter().all(|run| !run.fails()) {
+                runs = (0..length).map(|_| if rng.hits(rate) { flaked(rng) } else { ScoredRun::Passed }).collect();
+            }
+            runs
+        }
+    }
+}
+
+/// Passes, failures and passes. Two failures in a row, or one, mean a breakage only where reruns
+/// have found them to be real.
+#[test]
+fn breakages_and_flaky_tests_are_told_apart() {
+    let shapes = [(5, 3, 5), (5, 5, 5), (19, 5, 6), (20, 3, 10), (50, 4, 20), (100, 10, 100)];
+    let few = [(5, 1, 5), (5, 2, 5), (30, 2, 3), (50, 1, 50)];
+    let rng = &mut SeededRng(3);
+    let rerun = shapes.iter().chain(&few).map(|shape| (ScoredRun::Real, *shape));
+    for (fails, shape) in rerun.chain(shapes[1..].iter().map(|shape| (ScoredRun::Failed, *shape))) {
+        for story in [Story::Broken, Story::Mended, Story::Flaky] {
+            let is_right = |_: &i32| Story::read(&score(&history(rng, story, shape, fails))) == Some(story);
+            let right = (0..100).filter(is_right).count();
+            assert!(right >= 95, "{fails:?} {shape:?} {story:?}: {right} of 100");
+        }
+    }
+}
+
+#[test]
+fn a_mended_test_stays_mended_while_it_passes() {
+    for (before, failures) in [(0, 4), (5, 2), (19, 5), (100, 10)] {
+        let mut runs = vec![ScoredRun::Passed; before];
+        runs.resize(before + failures, ScoredRun::Real);
+        assert_eq!(Story::read(&score(&runs)), Some(Story::Broken));
+        for passes in 1..200 {
+            runs.push(ScoredRun::Passed);
+            assert_eq!(Story::read(&score(&runs)), Some(Story::Mended), "{before} {failures} {passes}");
+        }
+    }
+}
