@@ -283,8 +283,10 @@ class AttemptPlugin:
         return {name: path for name, path in paths.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):
-        with self._guard:
+        try:  # Not `with`: this is called three times for every test.
             self._add_report(report)
+        except Exception as error:
+            self._guard.fail(error)
 
     def _add_report(self, report):
         if report.outcome == "rerun":
