@@ -11,7 +11,8 @@ import traceback
 import pytest
 
 from .. import load
-from .guard import AgentGuard, is_of_agent
+from ..common.boundary import is_of_agent
+from .guard import AgentGuard
 from .items import ItemPool, list_tests
 from .reports import FailureDetails, Truncator, all_passed, is_shared_teardown, outcome_of
 from .stack_dumps import StackDumps, stack_signal
@@ -305,7 +306,7 @@ class AttemptPlugin:
             return
         with self._guard:
             if is_of_agent(call.excinfo.value, call.excinfo.tb):
-                self._guard.fail(call.excinfo.value)
+                self._guard.fail(call.excinfo.value, True)
             self._exception_names[when] = call.excinfo.typename
             if when == "setup":
                 self._setup_error = call.excinfo.value

@@ -11,6 +11,7 @@ import threading
 from types import FunctionType
 
 from .. import load
+from ..common.boundary import check
 
 # Not the ids that Python assigns to debuggers, coverage and profilers: tests may use those tools.
 TOOLS = 5, 4, 3
@@ -139,11 +140,15 @@ class MonitoringWatch(CodeWatch):
         set_events = self._monitoring.set_local_events
 
         def discover(code, offset):
-            known = self._learn(code) if id(code) not in codes else None
-            if known is not None:
-                set_events(observer, code, self._choose_events(known))
-                enter(known, frame(1))
-            return disable
+            try:
+                known = self._learn(code) if id(code) not in codes else None
+                if known is not None:
+                    set_events(observer, code, self._choose_events(known))
+                    enter(known, frame(1))
+                return disable
+            except Exception as error:
+                check(error)
+                raise
 
         def enter(known, called):
             if known.def_line is not None:
@@ -157,25 +162,37 @@ class MonitoringWatch(CodeWatch):
             return disable
 
         def start(code, offset):
-            known = codes.get(id(code))
-            return enter(known, frame(1)) if known is not None else disable
+            try:
+                known = codes.get(id(code))
+                return enter(known, frame(1)) if known is not None else disable
+            except Exception as error:
+                check(error)
+                raise
 
         def line(code, number):
-            known = codes.get(id(code))
-            if known is not None:
-                known.lines.add(number)
-                if not known.is_touched:  # Checked here because this runs for every line.
-                    touch(known)
-            return disable
+            try:
+                known = codes.get(id(code))
+                if known is not None:
+                    known.lines.add(number)
+                    if not known.is_touched:  # Checked here because this runs for every line.
+                        touch(known)
+                return disable
+            except Exception as error:
+                check(error)
+                raise
 
         def leave(code, offset, value):
-            known = codes.get(id(code))
-            if known is None or known.points is None:
+            try:
+                known = codes.get(id(code))
+                if known is None or known.points is None:
+                    return disable
+                if not self._in_attempt or calls.leave(known.points, frame(1), value):
+                    return None
+                touch(known)
                 return disable
-            if not self._in_attempt or calls.leave(known.points, frame(1), value):
-                return None
-            touch(known)
-            return disable
+            except Exception as error:
+                check(error)
+                raise
 
         return discover, start, line, leave
 
@@ -215,36 +232,44 @@ class SettraceWatch(CodeWatch):
         codes, project, calls, touch, wants_lines = self._codes, self._project, self._calls, self._touch, self._wants_lines
 
         def within(frame, event, argument):
-            if event == "line":
-                known = codes[id(frame.f_code)]
-                known.lines.add(frame.f_lineno)
-                if len(known.lines) >= known.line_count:
-                    frame.f_trace_lines = False
-            elif event == "return" and self._in_attempt:
-                known = codes[id(frame.f_code)]
-                # `return`, `yield` and an exception are the same event.
-                if known.points is not None and known.bytecode[frame.f_lasti] == RETURN:
-                    calls.leave(known.points, frame, argument)
-            return within
+            try:
+                if event == "line":
+                    known = codes[id(frame.f_code)]
+                    known.lines.add(frame.f_lineno)
+                    if len(known.lines) >= known.line_count:
+                        frame.f_trace_lines = False
+                elif event == "return" and self._in_attempt:
+                    known = codes[id(frame.f_code)]
+                    # `return`, `yield` and an exception are the same event.
+                    if known.points is not None and known.bytecode[frame.f_lasti] == RETURN:
+                        calls.leave(known.points, frame, argument)
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         def enter(frame, event, argument):
-            code = frame.f_code
-            known = codes.get(id(code))
-            if known is None:
-                if project.file(code.co_filename) is None:
+            try:
+                code = frame.f_code
+                known = codes.get(id(code))
+                if known is None:
+                    if project.file(code.co_filename) is None:
+                        return None
+                    known = self._learn(code)
+                    known.line_count, known.bytecode = count_lines(code), code.co_code
+                touch(known)
+                has_lines, has_calls = wants_lines and len(known.lines) < known.line_count, False
+                if known.points is not None and self._in_attempt:
+                    if is_function_start(known, frame.f_lasti):
+                        calls.enter(known.points, frame)
+                    has_calls = calls.may_leave(known.points)
+                if not has_lines and not has_calls:
                     return None
-                known = self._learn(code)
-                known.line_count, known.bytecode = count_lines(code), code.co_code
-            touch(known)
-            has_lines, has_calls = wants_lines and len(known.lines) < known.line_count, False
-            if known.points is not None and self._in_attempt:
-                if is_function_start(known, frame.f_lasti):
-                    calls.enter(known.points, frame)
-                has_calls = calls.may_leave(known.points)
-            if not has_lines and not has_calls:
-                return None
-            frame.f_trace_lines = has_lines
-            return within
+                frame.f_trace_lines = has_lines
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         return enter
 

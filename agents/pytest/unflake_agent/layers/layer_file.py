@@ -100,11 +100,13 @@ class LayerFile:
 
     def file_number(self, path):
         """The number of a file, whose line comes before all that mention it. `path` is real."""
+        if self._path is None:
+            return 0  # Nothing is written: no attempt runs, or a test has forked this process.
         number = self._files.get(path)
         if number is None:
             with self._lock:
                 number = self._files.get(path)
-                if number is None and self._path is not None:
+                if number is None:
                     self.buffer(self.encode(["file", len(self._files), self._name(path)]))
                     number = self._files[path] = len(self._files)
         return number

@@ -17,6 +17,19 @@ const JUPITER_TEST: &str = "package com.acme;\n\
     class NewTest {\n\
       @Test void passes() throws Exception { Thread one = new Thread(() -> { }); one.start(); one.join(); assertTrue(true); }\n\
       @ParameterizedTest @ValueSource(ints = {1, 2}) void isSmall(int number) { System.out.println(number); assertTrue(number < 3); }\n\
+      @Test void catchesAll() {\n\
+        boolean isCaught = false;\n\
+        try { assertTrue(isSmall()); } catch (Throwable error) { isCaught = true; }\n\
+        if (isCaught) throw new AssertionError();\n\
+      }\n\
+      boolean isSmall() { int number = 1; return number < 3; }\n\
+      @Test void losesAll() throws Exception {\n\
+        java.util.List<Boolean> found = new java.util.ArrayList<>();\n\
+        Thread one = new Thread(() -> found.add(isSmall()));\n\
+        one.start();\n\
+        one.join();\n\
+        assertTrue(found.size() == 1);\n\
+      }\n\
       @AfterEach void tearDown() { }\n\
     }\n";
 const JUNIT4_TEST: &str = "package com.acme;\n\
