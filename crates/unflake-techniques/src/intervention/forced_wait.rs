@@ -3,7 +3,8 @@
 //!
 //! A few passes of a test that rarely fails say little. So its waits are forced where it fails
 //! often: as it is, or else in the first of some worlds that disturb its timing. Where clocks that run
-//! slower make it pass every time, waits are forced there, and five runs each are enough.
+//! slower make it pass every time, waits are forced there, and five runs each are enough. That shows
+//! which wait the test needs; whether its length is what fails is then tried where it often fails.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,6 +27,9 @@ const FEW: u32 = 8;
 const OFTEN: f64 = 0.12;
 /// Runs in a world until one fails in the examined way or passes.
 const TRIES: u32 = 3;
+/// Runs that measure how often it fails where it should often fail, and the rate that is enough.
+const SCREENED: u32 = 8;
+const MOSTLY: f64 = 0.5;
 /// Settings of a wait.
 const NONE: &str = "0";
 const LONGER: &str = "+1";
@@ -54,6 +58,8 @@ pub struct PassingWorld {
     pub factors: Vec<Factor>,
     /// How it fails elsewhere, the most frequent first.
     pub failures: Vec<Failure>,
+    /// Worlds in which it may often fail, the likeliest first.
+    pub failing: Vec<Vec<Factor>>,
     /// Failures and runs without an intervention.
     pub alone: (u32, u32),
 }
@@ -67,6 +73,16 @@ pub struct WaitIntervention {
 struct DecidingWait {
     condition: Condition,
     proof: ForcedValue,
+    /// Where it often fails and the other wait prevents that. None: the outcomes above are enough.
+    prevented: Option<Prevented>,
+}
+
+/// A world in which a test often fails, and passed every time with another wait.
+#[derive(Clone)]
+struct Prevented {
+    factors: Vec<Factor>,
+    count: FailureCount,
+    passed: u32,
 }
 
 /// Where the test often fails in one way, and how often.
@@ -110,7 +126,7 @@ impl Technique for WaitIntervention {
 
 impl DecidingWait {
     fn finding(&self, config: &WaitInterventionConfig) -> Option<Finding> {
-        let Self { condition, proof } = self;
+        let Self { condition, proof, prevented } = self;
         let Condition { factors, passes: passes_there, count, failure, .. } = condition;
         let options = World::of(factors.clone()).options().join(" ");
         let is_too_short = proof.failing == NONE;
@@ -121,10 +137,13 @@ impl DecidingWait {
         let FailureCount { failed, runs } = *count;
         let decides = match *passes_there {
             // The counts are those without a world.
-            true => format!(
-                "with {options} the test fails {fails} and passes as it is; without {options}, it fails {failed} of \
-                 {runs} runs"
-            ),
+            true => {
+                let seen = prevented.as_ref().map_or(String::new(), |prevented| prevented.sentence(passes));
+                format!(
+                    "with {options} the test fails {fails} and passes as it is; without {options}, it fails {failed} \
+                     of {runs} runs{seen}"
+                )
+            }
             false => {
                 let under = if options.is_empty() { String::new() } else { format!(" with {options}") };
                 format!("{fails} the test fails, {passes} it passes; as it is, it fails {failed} of {runs} runs{under}")
@@ -163,6 +182,16 @@ impl DecidingWait {
     }
 }
 
+impl Prevented {
+    fn sentence(&self, passes: &str) -> String {
+        let Self { factors, count, passed } = self;
+        let options = World::of(factors.clone()).options().join(" ");
+        let under = if options.is_empty() { "as it is".to_owned() } else { format!("with {options}") };
+        let FailureCount { failed, runs } = count;
+        format!("; {under}, it fails {failed} of {runs} runs, and {passes} it passes {passed} of {passed}")
+    }
+}
+
 impl WaitInterventionConfig {
     /// With the failing and with the passing wait.
     fn worlds(&self, condition: &Condition, proof: &ForcedValue) -> Option<[World; 2]> {
@@ -181,7 +210,8 @@ struct WaitTrial {
 
 impl WaitTrial {
     async fn run(self) -> Option<DecidingWait> {
-        for condition in self.conditions().await {
+        'ways: for condition in self.conditions().await {
+            let mut elsewhere = None;
             let times = condition.times;
             for line in nearest_first(&self.config.waits, &condition.failure) {
                 for (failing, passing) in [(NONE, LONGER), (LONGER, NONE)] {
@@ -190,8 +220,20 @@ impl WaitTrial {
                     let (failing, passing) = (failing.to_owned(), passing.to_owned());
                     let name = ForcedValue::WAIT.to_owned();
                     let proof = ForcedValue { line: line.clone(), name, failing, failed, passing, passed };
-                    if self.decides(&condition, &proof, times).await == Some(true) {
-                        return Some(DecidingWait { condition, proof });
+                    if self.decides(&condition, &proof, times).await != Some(true) {
+                        continue;
+                    }
+                    if !condition.passes {
+                        return Some(DecidingWait { condition, proof, prevented: None });
+                    }
+                    // Many tests need a wait to which their failures have no relation.
+                    if elsewhere.is_none() {
+                        elsewhere = Some(self.often_failing(&condition.failure).await);
+                    }
+                    let Some((factors, count)) = elsewhere.clone().flatten() else { continue 'ways };
+                    let longer = if proof.failing == NONE { LONGER } else { NONE };
+                    if let Some(prevented) = self.prevents(&condition, &proof, longer, factors, count).await {
+                        return Some(DecidingWait { condition, proof, prevented: Some(prevented) });
                     }
                 }
             }
@@ -201,7 +243,7 @@ impl WaitTrial {
 
     /// The ways in which the test often fails as it is, or else in the first world that disturbs it.
     async fn conditions(&self) -> Vec<Condition> {
-        if let Some(PassingWorld { factors, failures, alone }) = &self.config.passing {
+        if let Some(PassingWorld { factors, failures, alone, .. }) = &self.config.passing {
             let count = FailureCount::new(alone.0, alone.1);
             let condition = |failure: &Failure| Condition {
                 factors: factors.clone(),
@@ -241,6 +283,48 @@ impl WaitTrial {
             }
         }
         Vec::new()
+    }
+
+    /// The first world in which it mostly fails in this way, and how often.
+    async fn often_failing(&self, way: &Failure) -> Option<(Vec<Factor>, FailureCount)> {
+        for factors in &self.config.passing.as_ref()?.failing {
+            let world = (!factors.is_empty()).then(|| World::of(factors.clone()));
+            let mut count = FailureCount::default();
+            while count.runs < SCREENED && !self.scheduler.out_of_time() {
+                let failed = self.outcome(world.as_ref()).await?.is_some_and(|failure| is_same(&failure, way));
+                count = count + FailureCount::new(u32::from(failed), 1);
+                // It can no longer fail often enough.
+                if f64::from(count.runs - count.failed) > f64::from(SCREENED) * (1.0 - MOSTLY) {
+                    break;
+                }
+            }
+            if count.runs == SCREENED && count.share() >= MOSTLY {
+                return Some((factors.clone(), count));
+            }
+        }
+        None
+    }
+
+    /// Whether a wait of another length prevents the failure where it is frequent.
+    async fn prevents(
+        &self,
+        condition: &Condition,
+        proof: &ForcedValue,
+        setting: &str,
+        factors: Vec<Factor>,
+        count: FailureCount,
+    ) -> Option<Prevented> {
+        let forced = self.config.kind.set(&ForcedValue { passing: setting.to_owned(), ..proof.clone() }.setting(false));
+        let world = World::of(factors.iter().cloned().chain([forced.ok()?]).collect());
+        let passed = runs_against_chance(1.0 - count.share());
+        for _ in 0..passed {
+            if self.scheduler.out_of_time()
+                || self.outcome(Some(&world)).await?.is_some_and(|failure| is_same(&failure, &condition.failure))
+            {
+                return None;
+            }
+        }
+        Some(Prevented { factors, count, passed })
     }
 
     /// Whether the outcome follows the wait every time. None: that could not be tried.

@@ -120,17 +120,51 @@ fn waits_of_a_test_that_does_not_fail_are_not_forced() {
     assert_eq!((found.len(), runs), (0, 2 * FEW));
 }
 
+fn passing_under(load: &str) -> PassingWorld {
+    declare_factors([&FORCE, &LOAD]);
+    let load_of = |load: &str| vec![FactorKind::named("load").unwrap().set(load).unwrap()];
+    let failing = vec![Vec::new(), load_of("10")];
+    PassingWorld { factors: load_of(load), failures: vec![at(8)], failing, alone: (1, 6) }
+}
+
 #[test]
 fn where_a_world_makes_it_pass_a_wait_is_forced_there() {
-    declare_factors([&FORCE, &LOAD]);
-    let factors = vec![FactorKind::named("load").unwrap().set("1").unwrap()];
-    let passing = PassingWorld { factors, failures: vec![at(8)], alone: (1, 6) };
-    let (found, runs) = tried_where(Some(passing), &mut |options, _| {
-        (options == "--load=1 --forced-value=a.py:7:wait()=0").then_some(8)
+    let (found, runs) = tried_where(Some(passing_under("1")), &mut |options, run| {
+        let fails = match options {
+            "--load=1 --forced-value=a.py:7:wait()=0" | "--load=10" => true,
+            "" => run % 6 == 0,
+            _ => false,
+        };
+        fails.then_some(8)
     });
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!(finding.confidence(), Some(Confidence::Proven));
-    let end = "with --load=1 the test fails without it and passes as it is; without --load=1, it fails 1 of 6 runs";
+    let end = "with --load=1 the test fails without it and passes as it is; without --load=1, it fails 1 of 6 runs; \
+               with --load=10, it fails 8 of 8 runs, and a second longer it passes 5 of 5";
     assert!(finding.sentence.ends_with(end), "{}", finding.sentence);
-    assert_eq!(runs, 10, "five runs each, of the wait before the failing line");
+    assert!(runs <= 10 + 8 + 8 + 5, "{runs} runs");
+}
+
+#[test]
+fn a_wait_that_a_test_needs_is_not_why_it_fails() {
+    // Without either wait it fails, and only the length of the first one is ever too short.
+    let (found, _) = tried_where(Some(passing_under("1")), &mut |options, _| {
+        let fails = match options {
+            "--load=1 --forced-value=a.py:7:wait()=0" | "--load=1 --forced-value=a.py:3:wait()=0" => true,
+            "--load=10 --forced-value=a.py:3:wait()=+1" => false,
+            _ => options.starts_with("--load=10"),
+        };
+        fails.then_some(8)
+    });
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    let Detail::Divergence(divergence) = &finding.detail else { panic!() };
+    assert_eq!(divergence.locations[0].line, line(3), "the wait at line 7 is nearer, and does not help");
+}
+
+#[test]
+fn a_wait_is_not_proven_where_nothing_makes_the_test_fail() {
+    let (found, _) = tried_where(Some(passing_under("1")), &mut |options, _| {
+        options.ends_with("--load=1 --forced-value=a.py:7:wait()=0").then_some(8)
+    });
+    assert!(found.is_empty(), "{found:?}");
 }
