@@ -314,7 +314,7 @@ class Agent(AttemptPlugin):
             self._guard.enter(self._name())
             self._forker.begin_child()
             if private:
-                self._enter_private_world()
+                self._private_world.enter()
             if seed is not None:
                 config.pluginmanager.register(SeedPlugin(seed, self.randomness), "unflake-seeds")
             self._wire.connect(environment=environment, parent=parent)
@@ -322,12 +322,6 @@ class Agent(AttemptPlugin):
             separate_output(config)
             if self._state is not None:
                 self._state.after_fork_in_child()
-
-    def _enter_private_world(self):
-        try:
-            self._private_world.enter()
-        except OSError:
-            self._exit(3)  # The system refuses it now: the session starts again elsewhere.
 
     def _prepare_tracebacks(self):
         """Does what every child would do for its first failure: one file per fork after the first.

@@ -49,12 +49,13 @@ const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
 /// The commands, each with what it loads of the agent. All run the tests more than once.
 const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 18] = [
+const SAMPLE: [(&str, &str); 19] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
     ("run", "core.reports.all_passed"),
     ("run", "core.wire.Wire.encode"),
+    ("nio", "core.attempts.AttemptPlugin._attempt"),
     ("nio", "core.plugin.Agent._fork"),
     ("nio", "core.forks.Forker.fork"),
     ("nio", "core.forks.Forker.begin_child"),
