@@ -105,6 +105,22 @@ pub(crate) fn steps(
     }
 }
 
+/// The same steps for a runner whose traces name the lines where threads can be delayed: a single long
+/// delay finds what many short ones and most worlds find, and names the line. Where each run starts a
+/// slow process it comes before searches of many runs.
+pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> Vec<DiagnosisStep> {
+    use DiagnosisStep::{Company, Divergence, Order, Schedules, Seeds, Speed};
+    let Some(at) = steps.iter().position(|step| *step == Divergence) else { return steps };
+    let step = steps.remove(at);
+    let is_late = |step: &DiagnosisStep| matches!(step, Order | Company | Seeds | Speed | Schedules);
+    let place = match slow_starts {
+        true => steps.iter().position(is_late),
+        false => steps.iter().position(|step| *step == Schedules).map(|at| at + 1),
+    };
+    steps.insert(place.unwrap_or(at).min(at), step);
+    steps
+}
+
 /// Seeds to try: of a test that never varied a few, else so many that one of them fails in nearly
 /// all cases, at the rate with which it failed.
 pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
@@ -131,6 +147,21 @@ mod tests {
     #[test]
     fn what_differs_between_processes_only_may_be_a_seed() {
         assert_eq!(steps(FailureCount::new(1, 9), true, None, false), [Seeds, Speed, Schedules, Divergence, Factors]);
+    }
+
+    #[test]
+    fn delays_at_lines_come_before_what_takes_many_runs() {
+        let passes = FailureCount::new(0, 6);
+        let quick = delays_early(steps(passes, false, None, false), false);
+        let expected = [Idempotence, Order, Company, Seeds, Speed, Schedules, Divergence, CompanySchedules, Factors];
+        assert_eq!(quick, expected);
+        assert_eq!(
+            delays_early(steps(passes, false, None, true), true)[..3],
+            [Idempotence, CombinedFactors, Divergence]
+        );
+        let varies = delays_early(steps(FailureCount::new(2, 6), false, None, true), true);
+        assert_eq!(varies, [Divergence, Speed, Seeds, Schedules, Factors]);
+        assert_eq!(delays_early(vec![Speed, Seeds], false), [Speed, Seeds]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use unflake_engine::{Launch, Tracing};
 use unflake_model::{PreparedReport, SourceLine, World};
 use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
-use unflake_techniques::{Locate, LocateConfig, LocateCounts};
+use unflake_techniques::{DelayPoint, Locate, LocateConfig, LocateCounts};
 
 use crate::config::project;
 use crate::config::settings::{self, Settings};
@@ -40,6 +40,8 @@ pub(crate) struct LocateResult {
     pub(crate) counts: LocateCounts,
     /// The lines of the test that wait.
     pub(crate) waits: Vec<SourceLine>,
+    /// Where its threads can be delayed.
+    pub(crate) points: Vec<DelayPoint>,
     pub(crate) conclusion: Conclusion,
     /// Whether the budget was exhausted.
     pub(crate) cut_short: bool,
@@ -97,7 +99,8 @@ pub(crate) fn search(
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;
     let (counts, waits) = (locate.counts(), std::mem::take(&mut locate.waits));
-    let mut result = LocateResult { record: done.record, counts, waits, conclusion, cut_short, kept: false };
+    let points = std::mem::take(&mut locate.points);
+    let mut result = LocateResult { record: done.record, counts, waits, points, conclusion, cut_short, kept: false };
     if let (Some(tree), [test]) = (tree, &locate.matching[..])
         && result.is_about_the_test()
     {

@@ -13,8 +13,9 @@ use unflake_model::{
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
-    CombinedScreen, Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig,
-    NioConfig, OrderConfig, PassingWorld, StepCost, WaitIntervention, WaitInterventionConfig,
+    CombinedScreen, DelayIntervention, DelayInterventionConfig, DelayPoint, Diagnosis, DiagnosisConfig, DiagnosisStep,
+    ExperimentConfig, Intervention, InterventionConfig, NioConfig, OrderConfig, PassingWorld, StepCost,
+    WaitIntervention, WaitInterventionConfig,
 };
 use unflake_worlds::is_seed;
 
@@ -63,6 +64,8 @@ const SHARE_OF_TRACES: f64 = 0.6;
 const SMALL_SHARE_OF_TRACES: f64 = 0.25;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
+/// How much of the time that is left then goes to delays.
+const SHARE_OF_DELAYS: f64 = 0.8;
 
 /// The test to diagnose.
 pub(crate) struct DiagnosisRequest<'a> {
@@ -115,13 +118,16 @@ impl DiagnosisRequest<'_> {
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
             let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
+            let can_delay = launch(self.settings).driver.is_some();
             let runs = match () {
                 () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
                 () if is_relied_on => FEW_TRACED..=FEW_TRACED,
+                // It may never fail by itself; a delay tells more than many runs.
+                () if can_delay && first.alone().0 == 0 => FEW_TRACED..=FEW_TRACED,
                 () => TRACED..=MOST_TRACED,
             };
             let is_as_it_is = worlds.is_empty();
-            let (cost, waits) = self.traced(test, runs, worlds, left() * share, &mut record);
+            let (cost, waits, points) = self.traced(test, runs, worlds, left() * share, &mut record);
             costs.extend(cost);
             let ever = outcomes(&record.attempts, test);
             let traced = (ever.0 - before.0, ever.1 - before.1);
@@ -134,7 +140,17 @@ impl DiagnosisRequest<'_> {
             };
             // A value that differs after a wait often only shows that the wait was too short.
             let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
-            if can_go_on() && waits_first {
+            if can_go_on() && can_delay && !points.is_empty() && !record.findings.iter().any(is_proven_seed) {
+                let alone = first.alone();
+                costs.extend(self.forced_delays(
+                    test,
+                    (points, waits.clone()),
+                    alone,
+                    left() * SHARE_OF_DELAYS,
+                    &mut record,
+                )?);
+            }
+            if can_go_on() && waits_first && !is_proven(&record) {
                 costs.extend(self.forced_waits(test, waits, passing, left() * SHARE_OF_WAITS, &mut record)?);
             }
             if can_go_on() && !is_proven(&record) {
@@ -328,6 +344,34 @@ impl DiagnosisRequest<'_> {
         Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
     }
 
+    /// Proves the line at which it matters that a thread is late, by delaying it there.
+    fn forced_delays(
+        &self,
+        test: &TestId,
+        (points, waits): (Vec<DelayPoint>, Vec<SourceLine>),
+        alone: (u32, u32),
+        seconds: f64,
+        record: &mut Gathered,
+    ) -> Result<Option<StepCost>, CommandError> {
+        let Some(kind) = FactorKind::all().into_iter().find(|kind| kind.at_lines) else { return Ok(None) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let failures = failures_alone(&record.attempts, test);
+        let config = DelayInterventionConfig { test: test.clone(), points, waits, kind, failures, alone, seconds };
+        let mut intervention = DelayIntervention::new(config);
+        let progress = self.context.progress(self.quiet);
+        let run =
+            TechniqueRun { budget: Some(seconds), ..TechniqueRun::new(self.context, self.settings, launch, progress) };
+        let mut done = run.run(&mut intervention)?;
+        done.finish(&Exit::Success.because(""));
+        let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
+        if !done.record.findings.is_empty() {
+            // A line that was only compared says less about the same.
+            record.findings.retain(|finding| finding.technique() != "divergence");
+        }
+        record.absorb(done.record);
+        Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
+    }
+
     /// Worlds that disturb the timing of a process: those that made the test fail, then those in which
     /// others use the machine, then the rest.
     fn disturbed(&self, record: &Gathered) -> Vec<Vec<Factor>> {
@@ -355,7 +399,7 @@ impl DiagnosisRequest<'_> {
         worlds: Vec<World>,
         seconds: f64,
         record: &mut Gathered,
-    ) -> (Option<StepCost>, Vec<SourceLine>) {
+    ) -> (Option<StepCost>, Vec<SourceLine>, Vec<DelayPoint>) {
         let test = test.as_str().to_owned();
         let (runs, most) = runs.into_inner();
         let wanted = LocateRequest { test, runs, most, seconds, lines_only: false, worlds };
@@ -368,11 +412,11 @@ impl DiagnosisRequest<'_> {
                 located.record.notes.extend(notes);
                 let (executions, seconds) = (located.record.attempts.len() as u32, located.record.totals.seconds);
                 record.absorb(located.record);
-                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits)
+                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits, located.points)
             }
             Err(error) => {
                 record.notes.push(format!("lines could not be recorded: {}", error.message));
-                (None, Vec::new())
+                (None, Vec::new(), Vec::new())
             }
         }
     }
