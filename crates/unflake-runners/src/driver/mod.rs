@@ -5,6 +5,7 @@ pub(crate) mod assertion_filter;
 pub(crate) mod build_cache;
 pub(crate) mod connection;
 pub(crate) mod driver_env;
+pub(crate) mod line_layers;
 pub(crate) mod list_context;
 pub(crate) mod order_runner;
 pub(crate) mod orders;
