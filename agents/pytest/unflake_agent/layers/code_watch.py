@@ -6,6 +6,7 @@ switched off and on again: restarting all events would make Python instrument al
 """
 
 import dis
+import os
 import sys
 import threading
 from types import FunctionType
@@ -50,6 +51,11 @@ class CodeWatch:
         self._layers = ["code"] * wants_lines + ["branch"] * wants_branches + ["behaviour"] * (calls is not None)
         self._codes = {}
         self._touched = []  # Code with events in the current attempt.
+        self._in_attempt = False
+        os.register_at_fork(after_in_child=self._in_child)
+
+    def _in_child(self):
+        """A process that a test forks is not recorded."""
         self._in_attempt = False
 
     def _learn(self, code):
