@@ -41,6 +41,7 @@ pub use terminal::history::{HistoryRow, attempts_table};
 pub use terminal::import::ImportReport;
 pub use terminal::locate::{LocateReport, locate};
 pub use terminal::measure::measure;
+pub use text::configuration_table::configuration_tables;
 pub use terminal::order_and_nio::order_and_nio;
 pub use terminal::paragraphs::paragraphs;
 pub use terminal::prepare::{PreparedBatch, PreparedEntry, PreparedKind, prepared_totals};

@@ -18,7 +18,7 @@ MAX_BYTES = 64 << 20
 FULL = "the record exceeds %d MiB; the rest is missing" % (MAX_BYTES >> 20)
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 # Layers that do not cover processes forked by a test.
-NOT_IN_FORKS = "assertion", "code", "behaviour"
+NOT_IN_FORKS = "assertion", "code", "branch", "behaviour"
 
 
 class LayerFile:

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use unflake_model::{
-    Detail, Difference, Finding, Layer, LayerDifference, LayerMeasure, Measurement, Rate, SuppressedNoise, TestId,
+    ConfigurationMeasure, Detail, Difference, Finding, Layer, LayerDifference, LayerMeasure, Measurement, Rate, SuppressedNoise, TestId,
 };
 
 use crate::terminal::summary;
 use crate::terminal::writer::{Keep, MAX_COLUMNS, TermWriter, Tone};
-use crate::text::format;
+use crate::text::{configuration_table, format};
 use crate::text::sanitize::{keep_start, wrap};
 use crate::{RunReport, TerminalStyle, one_line};
 
@@ -93,10 +93,11 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         term.head(Tone::Bad, "ERROR", format::problem_text(problem.kind))?;
         term.quote(term.indent() + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
     }
-    for test in differing.iter().take(TESTS) {
+    let compares = run.measured.is_some_and(|measured| measured.configurations.len() > 1);
+    for test in differing.iter().take(if compares { 0 } else { TESTS }) {
         entry(term, test)?;
     }
-    if differing.len() > TESTS {
+    if differing.len() > TESTS && !compares {
         term.blank()?;
         term.cut(2, &format!("{} more", format::count(differing.len() - TESTS, "test")))?;
     }
@@ -206,7 +207,50 @@ pub(crate) fn row(layer: &LayerMeasure) -> [String; 7] {
     ]
 }
 
+/// Configurations as rows, layers as columns.
+fn configurations(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
+    term.blank()?;
+    let layers = configuration_table::layers(measured);
+    let run = measured.configurations.iter().filter(|one| one.missing.is_none());
+    let heads = ["configuration", "runs"].into_iter().chain(layers.iter().map(|layer| layer.word()));
+    let cells = |one: &ConfigurationMeasure| {
+        let entropies = layers.iter().map(|layer| configuration_table::entropies(one, *layer));
+        [one.name.clone(), one.runs.to_string()].into_iter().chain(entropies).collect()
+    };
+    let rows: Vec<Vec<String>> = [heads.map(str::to_owned).collect()].into_iter().chain(run.map(cells)).collect();
+    let wide: Vec<usize> = (0..rows[0].len()).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0)).collect();
+    let is_wide = wide.iter().sum::<usize>() + 3 * wide.len() > term.style.width;
+    for (number, row) in rows.iter().enumerate() {
+        if is_wide && number > 0 {
+            let pairs: Vec<String> = rows[0].iter().zip(row).skip(1).map(|(head, cell)| format!("{head} {cell}")).collect();
+            term.prose(2, Tone::Usual, &format!("{}: {}", row[0], pairs.join(", ")))?;
+        } else if !is_wide {
+            let padded = row.iter().zip(&wide).enumerate();
+            let cells = padded.map(|(at, (cell, wide))| match at {
+                0 => format!("{cell:<wide$}"),
+                _ => format!("{cell:>wide$}"),
+            });
+            let tone = if number == 0 { Tone::Faint } else { Tone::Usual };
+            term.line(&[(Tone::Usual, "  "), (tone, &cells.collect::<Vec<_>>().join("   "))])?;
+        }
+    }
+    for one in &measured.configurations {
+        if let Some(why) = &one.missing {
+            term.prose(2, Tone::Usual, &format!("{}: not run: {}", one.name, one_line(why)))?;
+        }
+    }
+    let highest = f64::from(measured.runs.max(1)).ln();
+    let legend = format!(
+        "entropy of the suite / mean entropy of its tests: 0 if all runs are equal, {highest:.2} if no two of {} are",
+        measured.runs
+    );
+    term.prose(2, Tone::Faint, &legend)
+}
+
 fn numbers(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
+    if measured.configurations.len() > 1 {
+        return configurations(term, measured);
+    }
     if measured.layers.is_empty() {
         return Ok(());
     }

@@ -27,7 +27,7 @@ fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -
 
 fn found(test: &str, kind: Layer, spread: Variance, units: Vec<Difference>) -> Finding {
     let failures = (kind == Layer::Verdict).then_some(Rate { seen: 3, of: 10, low: 0.108, high: 0.603 });
-    let detail = Detail::Layer(LayerDifference { kind, spread, units, failures });
+    let detail = Detail::Layer(LayerDifference { kind, spread, units, failures, configuration: None });
     let reproduce = vec![Reproduction { command: format!("pytest {test}"), shows: Shows::Passes }];
     Finding {
         test: test.into(),
@@ -86,6 +86,7 @@ fn measured() -> (Sample, Measurement) {
             },
             SuppressedNoise { rule: "times".to_owned(), replaced: 3, units: 0, example: example(&["at 12:00:00"]) },
         ],
+        configurations: Vec::new(),
     };
     (sample, measured)
 }

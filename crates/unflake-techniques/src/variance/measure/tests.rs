@@ -100,6 +100,7 @@ fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measured {
     let config = MeasureConfig {
         only: None,
         runs: runs as u32,
+        configurations: Vec::new(),
         layers: vec![layer],
         fresh_by: Isolation::Fork,
         seconds: f64::INFINITY,
@@ -239,6 +240,7 @@ fn unmatched_names_prevent_the_run() {
     let config = MeasureConfig {
         only: Some(vec!["x".to_owned()]),
         runs: 2,
+        configurations: Vec::new(),
         layers: Vec::new(),
         fresh_by: Isolation::Fork,
         seconds: 1.0,
