@@ -106,7 +106,7 @@ pub(crate) fn steps(
 }
 
 /// The same steps for a runner whose traces name the lines where threads can be delayed: a single long
-/// delay finds what many short ones and most worlds find, and names the line. Where each run starts a
+/// delay finds what many short ones find, and names the line. Where each run starts a
 /// slow process it comes before searches of many runs.
 pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> Vec<DiagnosisStep> {
     use DiagnosisStep::{Company, Divergence, Order, Schedules, Seeds, Speed};
@@ -115,7 +115,7 @@ pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> 
     let is_late = |step: &DiagnosisStep| matches!(step, Order | Company | Seeds | Speed | Schedules);
     let place = match slow_starts {
         true => steps.iter().position(is_late),
-        false => steps.iter().position(|step| *step == Schedules).map(|at| at + 1),
+        false => steps.iter().position(|step| *step == Schedules),
     };
     steps.insert(place.unwrap_or(at).min(at), step);
     steps
@@ -153,7 +153,7 @@ mod tests {
     fn delays_at_lines_come_before_what_takes_many_runs() {
         let passes = FailureCount::new(0, 6);
         let quick = delays_early(steps(passes, false, None, false), false);
-        let expected = [Idempotence, Order, Company, Seeds, Speed, Schedules, Divergence, CompanySchedules, Factors];
+        let expected = [Idempotence, Order, Company, Seeds, Speed, Divergence, Schedules, CompanySchedules, Factors];
         assert_eq!(quick, expected);
         assert_eq!(
             delays_early(steps(passes, false, None, true), true)[..3],
