@@ -518,9 +518,12 @@ impl DelayTrial {
     }
 }
 
-/// Whether two failures have the same type and are raised at the same line.
+/// Whether two failures have the same type and are raised at the same line. Where that is not known, messages
+/// tell, without their numbers.
 fn is_alike(one: &Failure, other: &Failure) -> bool {
+    let words = |failure: &Failure| failure.message.replace(|letter: char| letter.is_ascii_digit(), "");
     (&one.kind, &one.file, one.line) == (&other.kind, &other.file, other.line)
+        && (one.line.is_some() || words(one) == words(other))
 }
 
 /// Whether one path is the end of the other.
