@@ -5,6 +5,7 @@ use unflake_model::VerdictKind;
 use crate::stats::failure_rate::FailureCount;
 
 const FEW_SEEDS: u32 = 8;
+const CHEAP_SEEDS: u32 = 48;
 const SEEDS: u32 = 24;
 const MOST_SEEDS: u32 = 64;
 
@@ -60,7 +61,8 @@ impl DiagnosisStep {
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Order | Self::Factors | Self::Schedules | Self::CompanySchedules | Self::Seeds => 0.4,
-            Self::CombinedFactors | Self::Speed | Self::Company => 0.5,
+            Self::CombinedFactors | Self::Speed => 0.5,
+            Self::Company => 0.25,
             _ => 1.0,
         }
     }
@@ -121,10 +123,11 @@ pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> 
     steps
 }
 
-/// Seeds to try: of a test that never varied a few, else so many that one of them fails in nearly
-/// all cases, at the rate with which it failed.
-pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
+/// Seeds to try: of a test that never varied a few, or more where each costs little, else so many that
+/// one of them fails in nearly all cases, at the rate with which it failed.
+pub(crate) fn most_seeds(alone: FailureCount, differs: bool, is_cheap: bool) -> u32 {
     match alone.is_mixed() {
+        false if is_cheap => CHEAP_SEEDS,
         false => FEW_SEEDS,
         // Few of those runs were processes of their own.
         true if differs => SEEDS,
@@ -166,11 +169,12 @@ mod tests {
 
     #[test]
     fn a_rare_failure_needs_more_seeds() {
-        assert_eq!(most_seeds(FailureCount::new(0, 44), false), 8);
-        assert_eq!(most_seeds(FailureCount::new(3, 6), false), 24);
-        assert_eq!(most_seeds(FailureCount::new(1, 16), false), 48);
-        assert_eq!(most_seeds(FailureCount::new(1, 100), false), 64);
-        assert_eq!(most_seeds(FailureCount::new(1, 41), true), 24);
+        assert_eq!(most_seeds(FailureCount::new(0, 44), false, false), 8);
+        assert_eq!(most_seeds(FailureCount::new(3, 6), false, false), 24);
+        assert_eq!(most_seeds(FailureCount::new(1, 16), false, false), 48);
+        assert_eq!(most_seeds(FailureCount::new(1, 100), false, false), 64);
+        assert_eq!(most_seeds(FailureCount::new(1, 41), true, false), 24);
+        assert_eq!(most_seeds(FailureCount::new(0, 44), false, true), 48);
     }
 
     #[test]

@@ -44,6 +44,8 @@ const FEW_TRACED: u32 = 10;
 /// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
 const SCHEDULED: u32 = 20;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
+/// Below this failure rate a test rarely fails while it is traced.
+const RARE: f64 = 0.12;
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
 /// How many printed commands are run, how often one that claims to fail every time, and how long it
@@ -122,6 +124,10 @@ impl DiagnosisRequest<'_> {
             let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
             let passing = passing.filter(|world| !world.failures.is_empty());
             let worlds = compared_schedules(&record);
+            // A seed that fails every time shows where, which the few failures without it do not.
+            let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
+            let is_driven = launch(self.settings).driver.is_some();
+            let worlds = if worlds.is_empty() && is_rare && is_driven { compared_seeds(&record) } else { worlds };
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
@@ -450,6 +456,16 @@ fn compared_schedules(record: &Gathered) -> Vec<World> {
     // Others delay threads, too: what any delay changes is no difference then.
     let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
+}
+
+/// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
+/// proven.
+fn compared_seeds(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
+        let Detail::Factor(influence) = &finding.detail else { return None };
+        (!influence.best.is_empty()).then_some([&influence.worst, &influence.best])
+    });
+    proven.into_iter().flatten().map(|factors| World::of(factors.clone())).collect()
 }
 
 /// Failures and runs of a test.
