@@ -214,10 +214,10 @@ impl DecidingDelay {
     }
 
     fn cause(&self, config: &DelayInterventionConfig) -> (Cause, String) {
-        // A wait of the thread that is too early, or of the one that is not waited for.
+        // Only of the file that fails: libraries wait with limits, too, and for what they need.
         let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
         let shown = self.failure.file.as_deref();
-        let near = config.waits.iter().find(|wait| Some(&*wait.file) == shown).or(config.waits.first());
+        let near = config.waits.iter().find(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
         let has_threads = config.points.iter().any(|point| point.thread != config.points[0].thread);
         match near {
             Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
