@@ -20,17 +20,17 @@ const RANGES: usize = 256;
 const LIMIT: u64 = 20_000_000;
 const ANY: u32 = u32::MAX;
 
-static KNOWN: Ranges = Ranges(UnsafeCell::new([Range::NONE; RANGES]));
+static KNOWN: KnownRanges = KnownRanges(UnsafeCell::new([AddressRange::NONE; RANGES]));
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static SPENT: AtomicU64 = AtomicU64::new(0);
 
 /// Written before `COUNT`, while the process has one thread.
-struct Ranges(UnsafeCell<[Range; RANGES]>);
+struct KnownRanges(UnsafeCell<[AddressRange; RANGES]>);
 // SAFETY: see above.
-unsafe impl Sync for Ranges {}
+unsafe impl Sync for KnownRanges {}
 
 #[derive(Clone, Copy)]
-struct Range {
+struct AddressRange {
     point: usize,
     size: u64,
     from: u64,
@@ -41,15 +41,15 @@ struct Range {
     steps: [u32; STEPS],
 }
 
-impl Range {
-    const NONE: Range =
-        Range { point: 0, size: 0, from: 0, to: 0, time: 0, microseconds: 0, depth: ANY, steps: [0; STEPS] };
+impl AddressRange {
+    const NONE: AddressRange =
+        AddressRange { point: 0, size: 0, from: 0, to: 0, time: 0, microseconds: 0, depth: ANY, steps: [0; STEPS] };
 
-    fn parse(text: &[u8]) -> Option<Range> {
+    fn parse(text: &[u8]) -> Option<AddressRange> {
         let mut fields = text.split(|byte| *byte == b',');
         let [point, size, from, to, time, microseconds] = [0; 6].map(|_| fields.next().map_or(u64::MAX, number));
         let thread = fields.next()?;
-        let mut range = Range { point: point as usize, size, from, to, time: time as u32, microseconds, ..Range::NONE };
+        let mut range = AddressRange { point: point as usize, size, from, to, time: time as u32, microseconds, ..AddressRange::NONE };
         if thread != b"*" {
             let mut steps = thread.split(|byte| *byte == b'.').skip(1);
             range.depth = 0;
@@ -79,7 +79,7 @@ fn number(digits: &[u8]) -> u64 {
 /// Called once, before a second thread exists.
 pub unsafe fn initialize(text: &[u8]) {
     let mut count = 0;
-    for range in text.split(|byte| *byte == b';').filter_map(Range::parse).take(RANGES) {
+    for range in text.split(|byte| *byte == b';').filter_map(AddressRange::parse).take(RANGES) {
         (&mut *KNOWN.0.get())[count] = range;
         count += 1;
     }

@@ -1,5 +1,6 @@
 //! Where the code of source lines is in a program: the reverse of symbolisation.
 
+use std::collections::HashMap;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -9,9 +10,6 @@ use addr2line::Loader;
 
 use crate::trace::Error;
 use crate::trace::files::replace;
-
-/// Files of toolchains and packages: they have most lines, and nobody names them.
-const FOREIGN: [&str; 4] = ["/rustc/", "/usr/", "/.cargo/registry/", "/.rustup/"];
 
 /// The code of all lines of one program or library.
 #[derive(Debug)]
@@ -47,24 +45,18 @@ impl LineAddresses {
         let loader = Loader::new(binary).map_err(|error| wrong(&error))?;
         let mut found = LineAddresses { size, lines: Vec::new(), files: Vec::new() };
         let ranges = loader.find_location_range(0, u64::MAX / 2).map_err(|error| wrong(&error))?;
-        let mut last: Option<(String, usize)> = None;
+        let mut known: HashMap<String, Option<usize>> = HashMap::new();
         for (from, length, location) in ranges {
-            let (Some(file), Some(line)) = (location.file, location.line) else { continue };
-            if line == 0 || FOREIGN.iter().any(|foreign| file.contains(foreign)) {
-                continue;
-            }
-            let at = match &last {
-                Some((name, at)) if name == file => *at,
-                _ => {
-                    let known = found.files.iter().position(|known| known == file);
-                    let at = known.unwrap_or_else(|| {
-                        found.files.push(file.to_owned());
-                        found.files.len() - 1
-                    });
-                    last = Some((file.to_owned(), at));
-                    at
-                }
-            };
+            let (Some(file), Some(line)) = (location.file, location.line.filter(|line| *line > 0)) else { continue };
+            let number = known.get(file).copied().unwrap_or_else(|| {
+                let number = (!is_foreign(Path::new(file), binary)).then(|| {
+                    found.files.push(file.to_owned());
+                    found.files.len() - 1
+                });
+                known.insert(file.to_owned(), number);
+                number
+            });
+            let Some(at) = number else { continue };
             match found.lines.last_mut() {
                 Some((range, other, file)) if range.end == from && *other == line && *file == at => {
                     range.end = from + length;
@@ -111,6 +103,16 @@ impl LineAddresses {
     }
 }
 
+/// Whether a file is one of the system, of a toolchain or of a package: they have most lines, and nobody
+/// names them. Toolchains name files that do not exist here, and packages are in hidden directories.
+fn is_foreign(file: &Path, binary: &Path) -> bool {
+    let is_hidden = |directory: &Path| {
+        directory.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+            && !binary.starts_with(directory)
+    };
+    file.starts_with("/usr") || !file.exists() || file.ancestors().skip(1).any(is_hidden)
+}
+
 /// The programs and libraries with places of an attempt.
 pub fn traced_binaries(attempt: &crate::trace::TracedAttempt) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
@@ -138,6 +140,22 @@ mod tests {
         assert_eq!(addresses().of("b/a.rs", 3), [32..40]);
         assert_eq!(addresses().of("a.rs", 3), [16..24, 32..40, 48..50]);
         assert_eq!(addresses().of("src/a.rs", 5), []);
+    }
+
+    #[test]
+    fn files_of_packages_are_left_out_unless_the_program_is_among_them() {
+        let place = tempfile::tempdir().unwrap();
+        let package = place.path().join(".packages/a.rs");
+        let own = place.path().join("own.rs");
+        fs::create_dir(place.path().join(".packages")).unwrap();
+        for file in [&package, &own] {
+            fs::write(file, "").unwrap();
+        }
+        let program = place.path().join("target/program");
+        assert!(is_foreign(&package, &program));
+        assert!(!is_foreign(&package, &place.path().join(".packages/target/program")));
+        assert!(!is_foreign(&own, &program));
+        assert!(is_foreign(&place.path().join("gone.rs"), &program));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const LONGEST: u64 = 10_000;
 
 /// `FILE:LINE#TIME@THREAD=MILLISECONDS`; all after the line may be missing.
 #[derive(Clone, Debug, PartialEq)]
-struct DelayPoint<'a> {
+struct PointSetting<'a> {
     file: &'a str,
     line: u32,
     /// 0: every time.
@@ -24,7 +24,7 @@ struct DelayPoint<'a> {
     milliseconds: u64,
 }
 
-impl<'a> DelayPoint<'a> {
+impl<'a> PointSetting<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let (text, milliseconds) = match text.rsplit_once('=') {
             Some((text, milliseconds)) => (text, milliseconds.parse().ok()?),
@@ -60,7 +60,7 @@ pub(crate) fn variable(setting: &str, spec: &ProcessSpec, cache: &Path) -> Optio
     let mut paths = BTreeSet::from([program.clone()]);
     paths.extend(fs::read_to_string(known_binaries(&program, cache)).unwrap_or_default().lines().map(PathBuf::from));
     let binaries: Vec<LineAddresses> = paths.iter().filter_map(|path| LineAddresses::read(path, cache).ok()).collect();
-    let points = setting.split(',').filter_map(DelayPoint::parse).enumerate();
+    let points = setting.split(',').filter_map(PointSetting::parse).enumerate();
     let entries: Vec<String> = points.flat_map(|(at, point)| point.entries(at, &binaries)).collect();
     Some([(variables::DELAY_AT.to_owned(), Some(entries.join(";")))].into())
 }
@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn a_point_is_a_line_and_when_on_which_thread_and_how_long() {
-        let point = |text| DelayPoint::parse(text).unwrap();
-        let of = |line, time, thread, milliseconds| DelayPoint { file: "src/a.rs", line, time, thread, milliseconds };
+        let point = |text| PointSetting::parse(text).unwrap();
+        let of = |line, time, thread, milliseconds| PointSetting { file: "src/a.rs", line, time, thread, milliseconds };
         assert_eq!(point("src/a.rs:3"), of(3, 0, "*", 50));
         assert_eq!(point("src/a.rs:3#2@main.0=400"), of(3, 2, "main.0", 400));
         assert_eq!(point("src/a.rs:3=999999"), of(3, 0, "*", 10_000));
-        assert_eq!(DelayPoint::parse("src/a.rs"), None);
+        assert_eq!(PointSetting::parse("src/a.rs"), None);
     }
 }

@@ -31,6 +31,8 @@ use crate::{Recordings, Technique};
 /// them may take so many times what was spent until then, and at least so many seconds.
 const OTHERS_SHARE: f64 = 2.0;
 const OTHERS_SECONDS: f64 = 10.0;
+/// A run that takes less than this is short.
+const SHORT: f64 = 0.2;
 
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
@@ -217,7 +219,10 @@ impl Diagnosis {
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
-                let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get());
+                let is_short = self.alone.seconds.is_some_and(|seconds| seconds < SHORT);
+                // Programs start in no time, runners in a language do not.
+                let is_cheap = is_short && !self.config.names_delays && !self.config.slow_starts;
+                let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get(), is_cheap);
                 Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), most, seconds))
             }
             DiagnosisStep::Speed => {

@@ -1,6 +1,6 @@
 //! The lines at which each thread of a test can be delayed, from the trace of one run.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use unflake_model::{LineId, SourceLine, Traces};
 
@@ -10,28 +10,32 @@ use crate::divergence::aligned_runs::TracedRun;
 const LINES: usize = 20_000;
 const MOST: usize = 400;
 
-/// The first execution of a line by a thread.
+/// A line that a thread executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayPoint {
     pub line: SourceLine,
     /// The key of the thread.
     pub thread: String,
+    /// How often it does so.
+    pub times: u32,
 }
 
 /// Of a passing run, if there is one: it comes to its end. By thread, in the order of execution.
 pub(crate) fn delay_points(traces: &dyn Traces, all: &[TracedRun]) -> Vec<DelayPoint> {
     let Some(run) = all.iter().find(|run| !run.failed).or(all.first()) else { return Vec::new() };
-    let mut points = Vec::new();
+    let mut points: Vec<DelayPoint> = Vec::new();
     for (at, thread) in traces.strands(run.trace).iter().enumerate() {
         // Threads of other processes, and threads of unknown origin, cannot be named.
         if !thread.key.starts_with("main") || thread.key.contains(' ') {
             continue;
         }
-        let mut seen: HashSet<LineId> = HashSet::new();
+        let mut seen: HashMap<LineId, usize> = HashMap::new();
         for line in traces.lines((run.trace, at), 0, LINES) {
-            if seen.insert(line) {
-                points.push(DelayPoint { line: traces.line(line), thread: thread.key.clone() });
+            let known = *seen.entry(line).or_insert(points.len());
+            if known == points.len() {
+                points.push(DelayPoint { line: traces.line(line), thread: thread.key.clone(), times: 0 });
             }
+            points[known].times += 1;
         }
     }
     points.truncate(MOST);
@@ -49,7 +53,7 @@ mod tests {
         traces.run(true, &[("main", "t:1 t:9")]);
         traces.run(false, &[("main", "t:1 t:2 t:1 t:3"), ("main.0", "t:2"), ("?pool", "t:4"), ("/a: main", "t:5")]);
         let points = delay_points(&traces, &traces.runs);
-        let points: Vec<_> = points.iter().map(|point| (&*point.thread, point.line.line)).collect();
-        assert_eq!(points, [("main", 1), ("main", 2), ("main", 3), ("main.0", 2)]);
+        let points: Vec<_> = points.iter().map(|point| (&*point.thread, point.line.line, point.times)).collect();
+        assert_eq!(points, [("main", 1, 2), ("main", 2, 1), ("main", 3, 1), ("main.0", 2, 1)]);
     }
 }

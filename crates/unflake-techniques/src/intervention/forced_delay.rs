@@ -7,6 +7,7 @@
 //! time when another line is delayed: then the order decides, and not chance.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use unflake_model::{
@@ -22,8 +23,14 @@ use crate::stats::failure_rate::FailureCount;
 use crate::{Recordings, Technique};
 
 /// Points that are tried, and how many at once: most of their time is sleep.
-const MOST_POINTS: usize = 120;
-const AT_ONCE: usize = 4;
+const MOST_POINTS: usize = 160;
+const AT_ONCE: usize = 6;
+/// A line that a thread executes at most so often is delayed each time, too, for a part of the time: a
+/// thread may come in time at first and late at last.
+const OFTEN: u32 = 40;
+const PART: u32 = 5;
+/// Threads in which one line is tried.
+const THREADS: usize = 2;
 /// Milliseconds of the delays that search, longest first: where one makes nothing fail, the next is
 /// tried at the lines of the test's own file.
 const DELAYS: [u32; 2] = [500, 2000];
@@ -61,10 +68,31 @@ pub struct DelayIntervention {
     result: Rc<RefCell<Option<DecidingDelay>>>,
 }
 
+/// Which executions of a line are delayed.
+#[derive(Clone, Debug)]
+struct TriedPoint {
+    point: DelayPoint,
+    /// All of them, or else the first one.
+    each: bool,
+}
+
+impl TriedPoint {
+    /// The setting of a schedule.
+    fn setting(&self, milliseconds: u32) -> String {
+        let DelayPoint { line, thread, .. } = &self.point;
+        let time = if self.each { "" } else { "#1" };
+        format!("{}:{}{time}@{thread}={}", line.file, line.line, self.length(milliseconds))
+    }
+
+    fn length(&self, milliseconds: u32) -> u32 {
+        if self.each { milliseconds / PART } else { milliseconds }
+    }
+}
+
 /// A line where a delay decides.
 #[derive(Clone, Debug)]
 struct DecidingDelay {
-    point: DelayPoint,
+    at: TriedPoint,
     milliseconds: u32,
     failure: Failure,
     failed: u32,
@@ -73,7 +101,7 @@ struct DecidingDelay {
     /// Whether the delayed thread is the one that fails.
     is_own: bool,
     /// A point where a delay makes it pass, for a test that fails as it is, too.
-    passing: Option<DelayPoint>,
+    passing: Option<TriedPoint>,
     passed: u32,
     runs: u32,
 }
@@ -87,8 +115,13 @@ impl DelayIntervention {
 impl Technique for DelayIntervention {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { seconds, .. } = event {
+            let points = self.config.points.iter();
+            let first = points.clone().map(|point| TriedPoint { point: point.clone(), each: false });
+            let often = points.filter(|point| (2..=OFTEN).contains(&point.times));
+            let each = often.map(|point| TriedPoint { point: point.clone(), each: true });
+            let points: Vec<TriedPoint> = first.chain(each).collect();
             let scheduler = Scheduler::new(Isolation::Process, self.config.seconds - seconds);
-            let trial = DelayTrial { scheduler: scheduler.clone(), config: self.config.clone() };
+            let trial = DelayTrial { scheduler: scheduler.clone(), config: self.config.clone(), points };
             let result = self.result.clone();
             self.task.start(scheduler, async move {
                 *result.borrow_mut() = trial.run().await;
@@ -108,8 +141,8 @@ impl Technique for DelayIntervention {
 
 impl DecidingDelay {
     fn finding(&self, config: &DelayInterventionConfig) -> Option<Finding> {
-        let Self { point, milliseconds, failure, failed, passing, passed, runs, .. } = self;
-        let line = point.line.clone();
+        let Self { at, milliseconds, failure, failed, passing, passed, runs, .. } = self;
+        let line = at.point.line.clone();
         let sentence = self.sentence(config);
         let start = Location {
             line: line.clone(),
@@ -122,9 +155,9 @@ impl DecidingDelay {
             rejected: false,
         };
         let raised = failure.file.clone().zip(failure.line);
-        let passing_text = passing
-            .as_ref()
-            .map_or("0".to_owned(), |other| format!("{milliseconds} at {}:{}", other.line.file, other.line.line));
+        let passing_text = passing.as_ref().map_or("0".to_owned(), |other| {
+            format!("{} at {}:{}", other.length(*milliseconds), other.point.line.file, other.point.line.line)
+        });
         let (kind, because) = self.cause(config);
         let divergence = Divergence {
             kind,
@@ -139,19 +172,19 @@ impl DecidingDelay {
             proof: Some(ForcedValue {
                 line: line.clone(),
                 name: ForcedValue::DELAY.to_owned(),
-                failing: milliseconds.to_string(),
+                failing: at.length(*milliseconds).to_string(),
                 failed: *failed,
                 passing: passing_text,
                 passed: *passed,
             }),
         };
-        let world = |point: &DelayPoint| {
-            let factor = config.kind.set(&setting(point, *milliseconds)).ok()?;
+        let world = |at: &TriedPoint| {
+            let factor = config.kind.set(&at.setting(*milliseconds)).ok()?;
             Some(World::of(vec![factor]))
         };
         let test = &config.test;
         let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
-        let mut replays = vec![replay(world(point)?, Shows::AlwaysFails)];
+        let mut replays = vec![replay(world(at)?, Shows::AlwaysFails)];
         if let Some(passing) = passing {
             replays.push(replay(world(passing)?, Shows::Passes));
         }
@@ -160,7 +193,8 @@ impl DecidingDelay {
     }
 
     fn sentence(&self, config: &DelayInterventionConfig) -> String {
-        let Self { point, milliseconds, from, is_own, .. } = self;
+        let Self { at, milliseconds, from, is_own, .. } = self;
+        let (point, length) = (&at.point, at.length(*milliseconds));
         let since = match from {
             Some(from) if from.file == point.line.file => format!(", like one anywhere since line {}", from.line),
             Some(from) => format!(", like one anywhere since {}:{}", from.file, from.line),
@@ -175,14 +209,15 @@ impl DecidingDelay {
             (failed, runs) => format!("; as it is, it fails {failed} of {runs} runs"),
         };
         let thread = &point.thread;
-        format!("{what}: a delay of {milliseconds} ms of the thread {thread} makes it fail{since}{alone}")
+        let each = if at.each { " each time" } else { "" };
+        format!("{what}: a delay of {length} ms{each} of the thread {thread} makes it fail{since}{alone}")
     }
 
     fn cause(&self, config: &DelayInterventionConfig) -> (Cause, String) {
-        // A wait of the thread that is too early, or of the one that is not waited for.
+        // Only of the file that fails: libraries wait with limits, too, and for what they need.
         let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
         let shown = self.failure.file.as_deref();
-        let near = config.waits.iter().find(|wait| Some(&*wait.file) == shown).or(config.waits.first());
+        let near = config.waits.iter().find(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
         let has_threads = config.points.iter().any(|point| point.thread != config.points[0].thread);
         match near {
             Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
@@ -191,12 +226,6 @@ impl DecidingDelay {
             None => (Cause::Time, "only a delay decides".to_owned()),
         }
     }
-}
-
-/// The first time that the thread comes to the line.
-fn setting(point: &DelayPoint, milliseconds: u32) -> String {
-    let DelayPoint { line, thread } = point;
-    format!("{}:{}#1@{thread}={milliseconds}", line.file, line.line)
 }
 
 /// How the test ended with a delay.
@@ -209,6 +238,7 @@ enum Delayed {
 struct DelayTrial {
     scheduler: Scheduler,
     config: DelayInterventionConfig,
+    points: Vec<TriedPoint>,
 }
 
 impl DelayTrial {
@@ -226,10 +256,16 @@ impl DelayTrial {
                 true => points.iter().copied().take(MOST_POINTS).collect(),
                 false => points.iter().copied().filter(|at| self.is_near(*at)).take(MOST_POINTS / 4).collect(),
             };
-            let ended = self.repeated(self.probe(&tried, milliseconds).await, milliseconds).await;
-            for candidate in self.candidates(&ended, &own).into_iter().take(CANDIDATES) {
-                if let Some(found) = self.confirmed(candidate, &ended, milliseconds, &own).await {
-                    return Some(found);
+            let (nearest, others): (Vec<usize>, Vec<usize>) =
+                tried.into_iter().partition(|at| self.is_near(*at) && self.points[*at].point.thread == own);
+            let mut ended = Vec::new();
+            // The lines of the test itself often suffice.
+            for some in [nearest, others] {
+                ended.extend(self.repeated(self.probe(&some, milliseconds).await, milliseconds).await);
+                for candidate in self.candidates(&ended, &own).into_iter().take(CANDIDATES) {
+                    if let Some(found) = self.confirmed(candidate, &ended, milliseconds, &own).await {
+                        return Some(found);
+                    }
                 }
             }
             if self.scheduler.out_of_time() {
@@ -254,17 +290,25 @@ impl DelayTrial {
 
     /// Whether a point is in a file of tests, or in one where the test fails.
     fn is_near(&self, at: usize) -> bool {
-        let file = &self.config.points[at].line.file;
+        let file = &self.points[at].point.line.file;
         let fails = |failure: &Failure| failure.file.as_ref().is_some_and(|other| same_file(other, file));
         is_test_file(file) || self.config.failures.iter().any(fails)
     }
 
     /// The points in the order in which they are tried: the test's own lines, then other threads.
     fn ordered(&self, own: &str) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.config.points.len()).collect();
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
         order.sort_by_key(|at| {
-            let is_own = self.config.points[*at].thread == own;
-            (!self.is_near(*at), is_own == !self.is_near(*at))
+            let is_own = self.points[*at].point.thread == own;
+            (self.points[*at].each, !self.is_near(*at), is_own == !self.is_near(*at))
+        });
+        // Of threads that run the same lines a few are enough.
+        let mut times: HashMap<(&SourceLine, bool), usize> = HashMap::new();
+        order.retain(|at| {
+            let TriedPoint { point, each } = &self.points[*at];
+            let time = times.entry((&point.line, *each)).or_default();
+            *time += 1;
+            *time <= THREADS
         });
         order
     }
@@ -276,7 +320,7 @@ impl DelayTrial {
             if self.scheduler.out_of_time() {
                 break;
             }
-            let settings: Vec<String> = some.iter().map(|at| setting(&self.config.points[*at], milliseconds)).collect();
+            let settings: Vec<String> = some.iter().map(|at| self.points[*at].setting(milliseconds)).collect();
             let results = self.under(&self.scheduler, &settings).await;
             ended.extend(
                 some.iter().copied().zip(results).filter_map(|(at, result)| Some((at, self.outcome(&result)?))),
@@ -309,16 +353,13 @@ impl DelayTrial {
         sorted.sort_by_key(|(at, _)| *at);
         for (at, outcome) in sorted {
             let Delayed::Fails(failure) = outcome else { continue };
-            let thread = &self.config.points[*at].thread;
-            let same = |(other, seen): &&mut (usize, Failure)| {
-                self.config.points[*other].thread == *thread && is_alike(seen, failure)
-            };
+            let same = |(other, seen): &&mut (usize, Failure)| self.is_row(*other, *at) && is_alike(seen, failure);
             match last.iter_mut().find(same) {
                 Some(known) => *known = (*at, failure.clone()),
                 None => last.push((*at, failure.clone())),
             }
         }
-        last.sort_by_key(|(at, _)| self.config.points[*at].thread != own);
+        last.sort_by_key(|(at, _)| (self.points[*at].each, self.points[*at].point.thread != own));
         last
     }
 
@@ -330,7 +371,7 @@ impl DelayTrial {
         longest: u32,
         own: &str,
     ) -> Option<DecidingDelay> {
-        let point = &self.config.points[at];
+        let point = &self.points[at];
         let rate = FailureCount::new(self.config.alone.0, self.config.alone.1);
         let rate = if rate.failed == 0 { 0.0 } else { rate.share() };
         let times = runs_against_chance(rate).min(MOST_TIMES);
@@ -347,12 +388,12 @@ impl DelayTrial {
         };
         let from = self.first_of_window(at, ended, &failure);
         Some(DecidingDelay {
-            point: point.clone(),
+            at: point.clone(),
             milliseconds,
             failure,
             failed: times,
             from,
-            is_own: point.thread == own,
+            is_own: point.point.thread == own,
             passing,
             passed: passes,
             runs: times + passes,
@@ -360,9 +401,9 @@ impl DelayTrial {
     }
 
     /// The shortest delay, halved each time, with which the test fails. Twice as long is surely enough.
-    async fn shortest(&self, point: &DelayPoint, failure: &Failure, longest: u32) -> Option<u32> {
+    async fn shortest(&self, point: &TriedPoint, failure: &Failure, longest: u32) -> Option<u32> {
         let mut shortest = longest;
-        while shortest / 2 >= SHORTEST && self.always(point, shortest / 2, TRIES, Some(failure)).await {
+        while point.length(shortest / 2) >= SHORTEST && self.always(point, shortest / 2, TRIES, Some(failure)).await {
             shortest /= 2;
         }
         if self.scheduler.out_of_time() {
@@ -387,16 +428,18 @@ impl DelayTrial {
         ended: &[(usize, Delayed)],
         (milliseconds, times): (u32, u32),
         own: &str,
-    ) -> Option<DelayPoint> {
-        let points = &self.config.points;
-        let is_shown = |point: &DelayPoint| {
-            Some(point.line.line) == failure.line
+    ) -> Option<TriedPoint> {
+        let points = &self.points;
+        let is_shown = |TriedPoint { point, each }: &TriedPoint| {
+            !each
+                && point.thread == own
+                && Some(point.line.line) == failure.line
                 && failure.file.as_ref().is_some_and(|file| same_file(file, &point.line.file))
         };
-        let shown = points.iter().position(|point| point.thread == own && is_shown(point)).unwrap_or(usize::MAX);
+        let shown = points.iter().position(is_shown).unwrap_or(usize::MAX);
         let mut passing: Vec<usize> =
             ended.iter().filter(|(_, outcome)| matches!(outcome, Delayed::Passes)).map(|(at, _)| *at).collect();
-        passing.sort_by_key(|at| (points[*at].thread != own, *at > shown, std::cmp::Reverse(*at)));
+        passing.sort_by_key(|at| (points[*at].point.thread != own, *at > shown, std::cmp::Reverse(*at)));
         if shown != usize::MAX {
             // A single run there may have failed by chance.
             passing.retain(|at| *at != shown);
@@ -412,22 +455,27 @@ impl DelayTrial {
 
     /// The first point of an unbroken row before this one, in its thread, at which a delay has the same effect.
     fn first_of_window(&self, at: usize, ended: &[(usize, Delayed)], failure: &Failure) -> Option<SourceLine> {
-        let thread = &self.config.points[at].thread;
         let mut row: Vec<&(usize, Delayed)> =
-            ended.iter().filter(|(other, _)| *other < at && self.config.points[*other].thread == *thread).collect();
+            ended.iter().filter(|(other, _)| *other < at && self.is_row(*other, at)).collect();
         row.sort_by_key(|(other, _)| std::cmp::Reverse(*other));
         let same = |outcome: &Delayed| matches!(outcome, Delayed::Fails(other) if is_alike(other, failure));
         let first = row.into_iter().take_while(|(_, outcome)| same(outcome)).last()?;
-        Some(self.config.points[first.0].line.clone())
+        Some(self.points[first.0].point.line.clone())
+    }
+
+    /// Whether two points are executions of the same kind in one thread.
+    fn is_row(&self, one: usize, other: usize) -> bool {
+        let [one, other] = [&self.points[one], &self.points[other]];
+        (&one.point.thread, one.each) == (&other.point.thread, other.each)
     }
 
     /// Whether so many runs, one after the other, all fail like this, or all pass.
-    async fn always(&self, point: &DelayPoint, milliseconds: u32, times: u32, failure: Option<&Failure>) -> bool {
+    async fn always(&self, point: &TriedPoint, milliseconds: u32, times: u32, failure: Option<&Failure>) -> bool {
         for _ in 0..times {
             if self.scheduler.out_of_time() {
                 return false;
             }
-            let results = self.under(&self.scheduler.sequential(), &[setting(point, milliseconds)]).await;
+            let results = self.under(&self.scheduler.sequential(), &[point.setting(milliseconds)]).await;
             let is_it = match (results.first().and_then(|result| self.any_outcome(result)), failure) {
                 (Some(Delayed::Fails(seen)), Some(failure)) => is_alike(&seen, failure),
                 (Some(Delayed::Passes), None) => true,
@@ -470,9 +518,12 @@ impl DelayTrial {
     }
 }
 
-/// Whether two failures have the same type and are raised at the same line.
+/// Whether two failures have the same type and are raised at the same line. Where that is not known, messages
+/// tell, without their numbers.
 fn is_alike(one: &Failure, other: &Failure) -> bool {
+    let words = |failure: &Failure| failure.message.replace(|letter: char| letter.is_ascii_digit(), "");
     (&one.kind, &one.file, one.line) == (&other.kind, &other.file, other.line)
+        && (one.line.is_some() || words(one) == words(other))
 }
 
 /// Whether one path is the end of the other.

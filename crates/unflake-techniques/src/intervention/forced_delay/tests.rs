@@ -14,7 +14,7 @@ static SCHEDULE: FactorDeclaration = FactorDeclaration {
 
 fn point(file: &str, line: u32, thread: &str) -> DelayPoint {
     let line = SourceLine { file: file.to_owned(), line, function: String::new() };
-    DelayPoint { line, thread: thread.to_owned() }
+    DelayPoint { line, thread: thread.to_owned(), times: 1 }
 }
 
 fn failure_at(line: u32) -> Failure {
@@ -34,10 +34,14 @@ fn tried(
     seen: &[u32],
     fails: &mut dyn FnMut(Option<(u32, &str, u32)>) -> Option<u32>,
 ) -> Vec<Finding> {
+    run(config(alone, seen), &mut |setting| fails(delay(setting)))
+}
+
+fn config(alone: (u32, u32), seen: &[u32]) -> DelayInterventionConfig {
     declare_factors([&SCHEDULE]);
     let main = (1..=9).map(|line| point("tests/a.rs", line, "main"));
     let other = (21..=24).map(|line| point("src/b.rs", line, "main.0"));
-    let mut intervention = DelayIntervention::new(DelayInterventionConfig {
+    DelayInterventionConfig {
         test: "t".into(),
         points: main.chain(other).collect(),
         waits: Vec::new(),
@@ -45,7 +49,12 @@ fn tried(
         failures: seen.iter().map(|line| failure_at(*line)).collect(),
         alone,
         seconds: 1e6,
-    });
+    }
+}
+
+/// `fails`: the line of the failure, by the setting of the schedule.
+fn run(config: DelayInterventionConfig, fails: &mut dyn FnMut(&str) -> Option<u32>) -> Vec<Finding> {
+    let mut intervention = DelayIntervention::new(config);
     intervention.observe(&listed(&["t"], false), Recordings::EMPTY);
     loop {
         let sessions = intervention.next_sessions(Recordings::EMPTY);
@@ -54,7 +63,7 @@ fn tried(
         }
         for session in sessions {
             let world = session.under.clone().unwrap_or_default();
-            let line = fails(world.factors.first().map(Factor::setting).and_then(delay));
+            let line = fails(world.factors.first().map(Factor::setting).unwrap_or_default());
             let outcome = if line.is_some() { Outcome::Failed } else { Outcome::Passed };
             let mut ran = attempt(&session, &"t".into(), outcome);
             ran.failure = line.map(failure_at);
@@ -124,6 +133,16 @@ fn chance_is_not_taken_for_a_delay_that_decides() {
 #[test]
 fn another_failure_than_the_one_that_was_seen_proves_nothing() {
     assert_eq!(tried((1, 40), &[9], &mut |delay| (delay?.0 == 5).then_some(6)), []);
+}
+
+#[test]
+fn a_line_in_a_loop_is_delayed_each_time() {
+    let mut config = config((0, 12), &[]);
+    config.points[10].times = 10;
+    // The first time a delay does no harm.
+    let found = run(config, &mut |setting| setting.starts_with("src/b.rs:22@main.0=").then_some(9));
+    assert_eq!(place(&found[0]), ("src/b.rs", 22));
+    assert!(found[0].sentence.contains("a delay of 50 ms each time of the thread main.0"), "{}", found[0].sentence);
 }
 
 #[test]

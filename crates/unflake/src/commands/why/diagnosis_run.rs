@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Zoned;
-use unflake_engine::Launch;
+use unflake_engine::{Launch, SharedBuilds};
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, NioMode, Purpose, Shows,
-    SourceLine, TestId, World,
+    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, ForcedValue, NioMode, Purpose,
+    Shows, SourceLine, TestId, World,
 };
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
@@ -44,6 +44,8 @@ const FEW_TRACED: u32 = 10;
 /// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
 const SCHEDULED: u32 = 20;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
+/// Below this failure rate a test rarely fails while it is traced.
+const RARE: f64 = 0.12;
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
 /// How many printed commands are run, how often one that claims to fail every time, and how long it
@@ -64,8 +66,10 @@ const SHARE_OF_TRACES: f64 = 0.6;
 const SMALL_SHARE_OF_TRACES: f64 = 0.25;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
-/// How much of the time that is left then goes to delays.
-const SHARE_OF_DELAYS: f64 = 0.8;
+/// Traced runs that list where threads can be delayed, and how much of the time goes to them and then to delays.
+const LISTED: u32 = 3;
+const SHARE_OF_LIST: f64 = 0.5;
+const SHARE_OF_DELAYS: f64 = 0.7;
 
 /// The test to diagnose.
 pub(crate) struct DiagnosisRequest<'a> {
@@ -75,6 +79,8 @@ pub(crate) struct DiagnosisRequest<'a> {
     pub(crate) quiet: bool,
     pub(crate) settings: &'a Settings,
     pub(crate) context: &'a Context,
+    /// What its runs build and list once.
+    pub(crate) builds: Option<SharedBuilds>,
 }
 
 pub(crate) struct DiagnosisResult {
@@ -107,27 +113,35 @@ impl DiagnosisRequest<'_> {
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
+            costs.extend(self.forced_delays(&first.matching[0], first.alone(), left(), &mut record)?);
+        }
+        let is_decided = record.findings.iter().any(is_forced_delay);
+        if is_decided {
+            steps.clear();
+        }
+        if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
             steps.remove(0);
             untried = steps.clone();
             let test = &first.matching[0];
             let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
             let passing = passing.filter(|world| !world.failures.is_empty());
             let worlds = compared_schedules(&record);
+            // A seed that fails every time shows where, which the few failures without it do not.
+            let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
+            let is_driven = launch(self.settings).driver.is_some();
+            let worlds = if worlds.is_empty() && is_rare && is_driven { compared_seeds(&record) } else { worlds };
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
             let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
-            let can_delay = launch(self.settings).driver.is_some();
             let runs = match () {
                 () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
                 () if is_relied_on => FEW_TRACED..=FEW_TRACED,
-                // It may never fail by itself; a delay tells more than many runs.
-                () if can_delay && first.alone().0 == 0 => FEW_TRACED..=FEW_TRACED,
                 () => TRACED..=MOST_TRACED,
             };
             let is_as_it_is = worlds.is_empty();
-            let (cost, waits, points) = self.traced(test, runs, worlds, left() * share, &mut record);
+            let (cost, waits, _) = self.traced(test, runs, worlds, left() * share, &mut record);
             costs.extend(cost);
             let ever = outcomes(&record.attempts, test);
             let traced = (ever.0 - before.0, ever.1 - before.1);
@@ -140,17 +154,7 @@ impl DiagnosisRequest<'_> {
             };
             // A value that differs after a wait often only shows that the wait was too short.
             let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
-            if can_go_on() && can_delay && !points.is_empty() && !record.findings.iter().any(is_proven_seed) {
-                let alone = first.alone();
-                costs.extend(self.forced_delays(
-                    test,
-                    (points, waits.clone()),
-                    alone,
-                    left() * SHARE_OF_DELAYS,
-                    &mut record,
-                )?);
-            }
-            if can_go_on() && waits_first && !is_proven(&record) {
+            if can_go_on() && waits_first {
                 costs.extend(self.forced_waits(test, waits, passing, left() * SHARE_OF_WAITS, &mut record)?);
             }
             if can_go_on() && !is_proven(&record) {
@@ -188,7 +192,7 @@ impl DiagnosisRequest<'_> {
         seconds: f64,
     ) -> Result<(Gathered, Diagnosis), CommandError> {
         let settings = self.settings;
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let Plan { baseline, singles, mixes, untried } =
             experiment_plan::plan(&self.plan_context(), &[], &settings.runner());
         let fresh_by = settings.fresh_by.value;
@@ -269,6 +273,11 @@ impl DiagnosisRequest<'_> {
         Ok((done.record, diagnosis))
     }
 
+    /// A launch that reuses what earlier ones have built.
+    fn launch(&self) -> Launch {
+        Launch { builds: self.builds.clone(), ..launch(self.settings) }
+    }
+
     fn plan_context(&self) -> unflake_model::PlanContext {
         experiment_plan::context(&Zoned::now(), &self.settings.command.value)
     }
@@ -278,7 +287,7 @@ impl DiagnosisRequest<'_> {
     fn forced(&self, seconds: f64, record: &mut Gathered) -> Result<Option<StepCost>, CommandError> {
         let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
         let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let (Some(at), Some(kind), None) = (at, kind, &launch.driver) else { return Ok(None) };
         let seeds = record.findings.iter().find_map(|finding| match &finding.detail {
             Detail::Factor(influence) if influence.setting.iter().all(|factor| is_seed(&factor.kind())) => {
@@ -318,7 +327,7 @@ impl DiagnosisRequest<'_> {
         record: &mut Gathered,
     ) -> Result<Option<StepCost>, CommandError> {
         let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let (Some(kind), None) = (kind, &launch.driver) else { return Ok(None) };
         let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
         let mut intervention = WaitIntervention::new(WaitInterventionConfig {
@@ -344,17 +353,30 @@ impl DiagnosisRequest<'_> {
         Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
     }
 
-    /// Proves the line at which it matters that a thread is late, by delaying it there.
+    /// Proves the line at which it matters that a thread is late, by delaying it there. Only where agents do not
+    /// name what seeded schedules delay.
     fn forced_delays(
         &self,
         test: &TestId,
-        (points, waits): (Vec<DelayPoint>, Vec<SourceLine>),
         alone: (u32, u32),
         seconds: f64,
         record: &mut Gathered,
-    ) -> Result<Option<StepCost>, CommandError> {
-        let Some(kind) = FactorKind::all().into_iter().find(|kind| kind.at_lines) else { return Ok(None) };
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+    ) -> Result<Vec<StepCost>, CommandError> {
+        let launch = self.launch();
+        let kind = FactorKind::all().into_iter().find(|kind| kind.at_lines);
+        let seeds_decide = record.findings.iter().any(is_proven_seed);
+        let always_fails = alone.0 > 0 && alone.0 == alone.1;
+        let (Some(kind), Some(_), false) = (kind, &launch.driver, seeds_decide || always_fails) else {
+            return Ok(Vec::new());
+        };
+        let began = Instant::now();
+        let (cost, waits, points) = self.traced(test, LISTED..=LISTED, Vec::new(), seconds * SHARE_OF_LIST, record);
+        let mut costs: Vec<StepCost> = cost.into_iter().collect();
+        let seconds = (seconds - began.elapsed().as_secs_f64()) * SHARE_OF_DELAYS;
+        if points.is_empty() || seconds < SHORTEST || was_interrupted() {
+            return Ok(costs);
+        }
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch };
         let failures = failures_alone(&record.attempts, test);
         let config = DelayInterventionConfig { test: test.clone(), points, waits, kind, failures, alone, seconds };
         let mut intervention = DelayIntervention::new(config);
@@ -369,7 +391,8 @@ impl DiagnosisRequest<'_> {
             record.findings.retain(|finding| finding.technique() != "divergence");
         }
         record.absorb(done.record);
-        Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
+        costs.extend((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }));
+        Ok(costs)
     }
 
     /// Worlds that disturb the timing of a process: those that made the test fail, then those in which
@@ -402,7 +425,8 @@ impl DiagnosisRequest<'_> {
     ) -> (Option<StepCost>, Vec<SourceLine>, Vec<DelayPoint>) {
         let test = test.as_str().to_owned();
         let (runs, most) = runs.into_inner();
-        let wanted = LocateRequest { test, runs, most, seconds, lines_only: false, worlds };
+        let wanted =
+            LocateRequest { test, runs, most, seconds, lines_only: false, worlds, builds: self.builds.clone() };
         let progress = self.context.progress(self.quiet);
         match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
             Ok(mut located) => {
@@ -434,6 +458,16 @@ fn compared_schedules(record: &Gathered) -> Vec<World> {
     // Others delay threads, too: what any delay changes is no difference then.
     let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
+}
+
+/// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
+/// proven.
+fn compared_seeds(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
+        let Detail::Factor(influence) = &finding.detail else { return None };
+        (!influence.best.is_empty()).then_some([&influence.worst, &influence.best])
+    });
+    proven.into_iter().flatten().map(|factors| World::of(factors.clone())).collect()
 }
 
 /// Failures and runs of a test.
@@ -499,6 +533,14 @@ fn failures_alone(attempts: &[Attempt], test: &TestId) -> Vec<Failure> {
 /// Whether a finding is about factors: they say what makes the test fail, not where.
 fn is_factor(finding: &Finding) -> bool {
     matches!(finding.detail, Detail::Factor(_))
+}
+
+/// Whether a delay was proven to decide.
+fn is_forced_delay(finding: &Finding) -> bool {
+    match &finding.detail {
+        Detail::Divergence(found) => found.proof.as_ref().is_some_and(|proof| proof.name == ForcedValue::DELAY),
+        _ => false,
+    }
 }
 
 /// Whether seeds were proven to decide.
