@@ -72,7 +72,8 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         done.record.notes.push(format!("--seed {seed} draws the same circumstances again"));
     }
     if let Some(path) = &args.table {
-        write_file(path, |out| report::configuration_tables(&measured, out)).map_err(CommandError::cannot_write(path))?;
+        write_file(path, |out| report::configuration_tables(&measured, out))
+            .map_err(CommandError::cannot_write(path))?;
     }
     done.record.measured = Some(measured);
     let mut unwritten = None;

@@ -188,7 +188,8 @@ impl HistoryRecorder {
             let lately = lately.into_iter().flatten().filter(|(_, finding)| finding.is_flaky());
             let days: BTreeSet<Day> = lately.map(|(started, _)| Day::of(started)).collect();
             let proof = findings.iter().find(|stored| stored.finding.confidence() == Some(Confidence::Proven));
-            let proven_by = proof.filter(|_| flaky().next().is_some()).map(|stored| stored.finding.technique().to_owned());
+            let proven_by =
+                proof.filter(|_| flaky().next().is_some()).map(|stored| stored.finding.technique().to_owned());
             let flaky_days = days.len() as u32;
             (test.clone(), EarlierRuns { passed, flaky: flaky().next(), flaky_days, proven_by })
         };
