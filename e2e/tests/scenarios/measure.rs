@@ -171,7 +171,9 @@ fn configurations_are_compared_in_a_table() {
     assert!(result.stdout.contains("--seed 7 draws the same circumstances again"), "{}", result.stdout);
     let again = measure(&sandbox, &options, &PYTEST).expect_exit(0);
     let worlds = |result: &RunOutput| -> Vec<String> {
-        result.list("attempts").iter().map(|one| format!("{} {}", one["world"], one["test"])).collect()
+        let uncontrolled = |one: &&serde_json::Value| one["session"].as_u64().unwrap() % 3 == 2;
+        let attempts = result.list("attempts").iter().filter(uncontrolled);
+        attempts.map(|one| format!("{} {}", one["world"], one["test"])).collect()
     };
     assert_eq!(worlds(&result), worlds(&again));
 }
@@ -182,19 +184,4 @@ fn unknown_configurations_are_rejected() {
     let result = measure(&sandbox, &["--configuration", "bset"], &PYTEST).expect_exit(2);
     assert!(result.stderr.contains("there is no `bset`"), "{}", result.stderr);
     assert!(result.stderr.contains("best"), "{}", result.stderr);
-}
-
-#[test]\nfn prints() {\n    let of_time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();\n    \
-             println!(\"drew {}\", of_time.as_nanos() % 7919 + 1);\n    panic!(\"libtest shows what failing tests print\");\n}\n",
-        );
-    let result = measure(&sandbox, &["--runs", "6"], &["cargo", "test"]).expect_exit(1);
-    let measured = &result.json()["measured"];
-    let words = |list: &serde_json::Value, name: &str| -> Vec<String> {
-        let word = |one: &serde_json::Value| if name.is_empty() { one.clone() } else { one[name].clone() };
-        list.as_array().unwrap().iter().map(|one| word(one).as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(words(&measured["layers"], "layer"), ["verdict", "interface"], "{}", result.stdout);
-    assert_eq!(words(&measured["unseen"], ""), ["assertion", "code", "behaviour"]);
-    assert!(result.stdout.contains("not recorded: code: the runner does not record it"), "{}", result.stdout);
-    assert!(result.findings().iter().any(|finding| finding.ends_with("interface")), "{}", result.stdout);
 }

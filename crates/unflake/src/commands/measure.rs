@@ -135,7 +135,7 @@ fn configuration_parts(seed: u64, settings: &Settings) -> ConfigurationParts {
     let none = "no other runtime is known here";
     ConfigurationParts {
         baseline,
-        now: context.now,
+        year: context.now.year,
         other_vendor: Err(none.to_owned()),
         other_version: version.cloned().ok_or_else(|| missing.unwrap_or_else(|| none.to_owned())),
         seed,
