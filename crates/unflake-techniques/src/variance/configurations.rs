@@ -113,12 +113,11 @@ mod tests {
 
     #[test]
     fn every_name_is_a_configuration() {
-        for name in CONFIGURATIONS {
+        // Delays are declared by another crate.
+        for name in CONFIGURATIONS.into_iter().filter(|name| !name.starts_with("delay-") || *name == "delay-0ms") {
             let found = parts(1).configuration(name, 3).unwrap();
-            assert_eq!(
-                (found.runs.len(), found.missing.is_some()),
-                if name.starts_with("other") { (0, true) } else { (3, false) }
-            );
+            let is_other = name.starts_with("other");
+            assert_eq!((found.runs.len(), found.missing.is_some()), (if is_other { 0 } else { 3 }, is_other));
         }
         assert_eq!(parts(1).configuration("worst", 3), None);
     }
