@@ -59,6 +59,8 @@ class FileAccess:
             if handler is not None:
                 try:
                     handler(*arguments)
+                except RecursionError:  # It is that of the watched code, and Python aborts if it is hidden.
+                    raise
                 except Exception as error:  # It must not surface in the watched code.
                     note("unknown", "observing %s failed: %s" % (event, error))
 

@@ -14,10 +14,10 @@ use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder, Problem
 use unflake_worlds::SpawnSpec;
 
 use crate::driver::connection::Connection;
+use crate::driver::line_layers::LineLayers;
 use crate::driver::program::{ProbeContext, Program, ProgramEvent};
 use crate::driver::suite::TestCase;
 use crate::driver::test_result::{TestResult, failed};
-use crate::driver::line_layers::LineLayers;
 use crate::driver::trace_recorder::TraceRecorder;
 use crate::process::bounded_text::shortened;
 use crate::process::child::{self, ChildLimits};

@@ -523,7 +523,7 @@ impl Technique for Ladder {
             }
             Event::EarlierRuns { test, earlier } => {
                 if let Some(at) = self.failing_at.get(test) {
-                    self.failing[*at].earlier = *earlier;
+                    self.failing[*at].earlier.clone_from(earlier);
                 }
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),

@@ -26,7 +26,8 @@ pub const CONFIGURATIONS: [&str; 9] = [
 pub struct ConfigurationParts {
     /// Settings that control everything that can be controlled here.
     pub baseline: Vec<Factor>,
-    pub now: Moment,
+    /// Dates are drawn around its beginning, so that the seed draws the same ones on other days.
+    pub year: i16,
     /// A setting for another runtime of the same version and one for another version, or why there is
     /// none.
     pub other_vendor: Result<Factor, String>,
@@ -35,8 +36,8 @@ pub struct ConfigurationParts {
     pub seed: u64,
 }
 
-/// Dates are drawn from so many seconds before and after now.
-const SECONDS_AROUND_NOW: i64 = 2 * 366 * 24 * 3600;
+/// Dates are drawn from so many seconds before and after.
+const SECONDS_AROUND: i64 = 2 * 366 * 24 * 3600;
 
 impl ConfigurationParts {
     /// The configuration of this name for so many runs. None: there is none.
@@ -85,8 +86,9 @@ impl ConfigurationParts {
     fn uncontrolled(&self, run: u32) -> RunCircumstances {
         let mut rng = SeededRng(self.seed.wrapping_add(u64::from(run) << 32));
         rng.next();
-        let around = rng.below(2 * SECONDS_AROUND_NOW as usize) as i64 - SECONDS_AROUND_NOW;
-        let moment = Moment::at(ClockSetting::At(self.now).number() as i64 + around);
+        let around = rng.below(2 * SECONDS_AROUND as usize) as i64 - SECONDS_AROUND;
+        let noon = Moment { year: self.year, month: 1, day: 1, hour: 12, minute: 0, second: 0, offset: None };
+        let moment = Moment::at(ClockSetting::At(noon).number() as i64 + around);
         let date = moment.and_then(|moment| named("date", &moment.to_string()).ok());
         // Small enough to be typed.
         let (seed, order) = (rng.next() >> 40, rng.next() >> 40);
@@ -98,4 +100,36 @@ impl ConfigurationParts {
 fn named(name: &str, setting: &str) -> Result<Factor, String> {
     let kind = FactorKind::named(name).ok_or_else(|| format!("there is no factor {name}"))?;
     kind.set(setting).map_err(|_| format!("{name} cannot be {setting}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(seed: u64) -> ConfigurationParts {
+        let none = || Err("no other runtime".to_owned());
+        ConfigurationParts { baseline: Vec::new(), year: 2026, other_vendor: none(), other_version: none(), seed }
+    }
+
+    #[test]
+    fn every_name_is_a_configuration() {
+        // Delays are declared by another crate.
+        for name in CONFIGURATIONS.into_iter().filter(|name| !name.starts_with("delay-") || *name == "delay-0ms") {
+            let found = parts(1).configuration(name, 3).unwrap();
+            let is_other = name.starts_with("other");
+            assert_eq!((found.runs.len(), found.missing.is_some()), (if is_other { 0 } else { 3 }, is_other));
+        }
+        assert_eq!(parts(1).configuration("worst", 3), None);
+    }
+
+    #[test]
+    fn uncontrolled_runs_differ_and_follow_from_the_seed() {
+        let runs = |seed| parts(seed).configuration("uncontrolled", 20).unwrap().runs;
+        let (one, again, other) = (runs(7), runs(7), runs(8));
+        assert_eq!(one, again);
+        for (at, run) in one.iter().enumerate() {
+            assert!(!one[..at].contains(run) && !other.contains(run), "{run:?}");
+            assert!(run.order.is_some() && run.world.as_ref().is_some_and(|world| world.seed.is_some()));
+        }
+    }
 }

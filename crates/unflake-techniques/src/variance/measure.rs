@@ -183,13 +183,7 @@ impl Measure {
         Some(found)
     }
 
-    fn finding(
-        &self,
-        test: &TestId,
-        configuration: usize,
-        layer: Layer,
-        layers: &dyn LayerFacts,
-    ) -> Option<Finding> {
+    fn finding(&self, test: &TestId, configuration: usize, layer: Layer, layers: &dyn LayerFacts) -> Option<Finding> {
         let outputs = self.outputs(test, configuration, layer, layers);
         let outputs: Vec<OutputId> = outputs.into_iter().map(|(_, output)| output).collect();
         if outputs.windows(2).all(|two| two[0] == two[1]) {

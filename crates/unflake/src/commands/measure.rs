@@ -72,7 +72,8 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         done.record.notes.push(format!("--seed {seed} draws the same circumstances again"));
     }
     if let Some(path) = &args.table {
-        write_file(path, |out| report::configuration_tables(&measured, out)).map_err(CommandError::cannot_write(path))?;
+        write_file(path, |out| report::configuration_tables(&measured, out))
+            .map_err(CommandError::cannot_write(path))?;
     }
     done.record.measured = Some(measured);
     let mut unwritten = None;
@@ -134,7 +135,7 @@ fn configuration_parts(seed: u64, settings: &Settings) -> ConfigurationParts {
     let none = "no other runtime is known here";
     ConfigurationParts {
         baseline,
-        now: context.now,
+        year: context.now.year,
         other_vendor: Err(none.to_owned()),
         other_version: version.cloned().ok_or_else(|| missing.unwrap_or_else(|| none.to_owned())),
         seed,

@@ -106,7 +106,7 @@ fn injector(place: &Path) -> PathBuf {
     jar
 }
 
-fn run(command: &mut Command) -> String {
+pub(super) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{printed}");
@@ -114,7 +114,7 @@ fn run(command: &mut Command) -> String {
 }
 
 /// JUnit 4, Jupiter and Vintage in the local Maven repository.
-fn jars() -> Vec<PathBuf> {
+pub(super) fn jars() -> Vec<PathBuf> {
     let maven = std::env::home_dir().unwrap().join(".m2/repository");
     let jar = |group: &str, name: &str, version: &str| {
         maven.join(group).join(name).join(version).join(format!("{name}-{version}.jar"))
@@ -135,7 +135,7 @@ fn jars() -> Vec<PathBuf> {
     found
 }
 
-fn java_files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn java_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             java_files(&path, found);

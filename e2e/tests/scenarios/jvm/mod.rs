@@ -5,6 +5,7 @@ mod build_output;
 mod class_loaders;
 mod factors;
 mod faults;
+mod instruments;
 mod measure;
 mod seeds;
 mod testng;
