@@ -8,6 +8,7 @@ compiled. The first round of unflake, which unpacks its agent, does not count.
 import argparse
 import json
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -21,10 +22,11 @@ MAVEN = ["mvn", "-o", "-B", "-q", "test"]
 
 
 def run(command, place):
-    """Seconds and exit code."""
-    began = time.monotonic()
+    """Exit code, seconds, and seconds of all cores."""
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.monotonic() - began, done.returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.returncode, time.monotonic() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def surefire(place):
@@ -54,18 +56,19 @@ def main():
         with tempfile.TemporaryDirectory() as parent:
             report = Path(parent, "report.json")
             unflake = [given.unflake, "run", "--store", parent + "/history", "--json", str(report), "--", *MAVEN]
-            plain_code = run(MAVEN, place)[1]
-            code = run(unflake, place)[1]
+            plain_code = run(MAVEN, place)[0]
+            code = run(unflake, place)[0]
             plain, differing, found = differences(place, report)
             print("%s: %d tests, %d names, %d differ, exit %d and %d, load %.1f" % (
                 place.name, sum(surefire(place).values()), len(plain), len(differing), plain_code, code, os.getloadavg()[0]), flush=True)
             for name in differing[:10]:
                 print("   ", name, plain.get(name), found.get(name))
-            times = [(run(MAVEN, place)[0], run(unflake, place)[0]) for _ in range(given.rounds)]
-            one, two = median(one for one, _ in times), median(two for _, two in times)
-            ratio = median(two / one for one, two in times)
-            print("    Maven %.1f s, unflake %.1f s, %.2f times (medians of %d), load %.1f" % (
-                one, two, ratio, len(times), os.getloadavg()[0]), flush=True)
+            rounds = [(run(MAVEN, place), run(unflake, place)) for _ in range(given.rounds)]
+            for at, unit in ((1, "s"), (2, "s of CPU")):
+                one, two = (median(each[who][at] for each in rounds) for who in (0, 1))
+                ratio = median(two[at] / one[at] for one, two in rounds)
+                print("    Maven %.1f, unflake %.1f %s, %.2f times (medians of %d), load %.1f" % (
+                    one, two, unit, ratio, len(rounds), os.getloadavg()[0]), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ use crate::rerun::failing_test::{FailedTest, failure_site};
 use crate::rerun::first_pass::FirstPass;
 use crate::rerun::left_files::HIDING_ROUNDS;
 use crate::rerun::other_seeds::{Circumstances, RETRIES, tests_together};
+use crate::rerun::process_run::ProcessRun;
 use crate::rerun::verdict::MissingAttempts;
 use crate::{NeverExcuse, Recordings, Technique};
 
@@ -85,7 +86,7 @@ pub struct Ladder {
     isolated: bool,
     /// If so: the tests of each suite process in execution order; later, of the processes that
     /// repeat them.
-    processes: BTreeMap<EnvironmentId, Vec<TestId>>,
+    processes: BTreeMap<EnvironmentId, ProcessRun>,
     /// If so: the passes of the suite. Such a test may fail when its process is repeated for another.
     passed: HashMap<TestId, Attempt>,
     /// Suite processes that ran more than one test.
@@ -112,7 +113,7 @@ pub struct Ladder {
 #[derive(Clone, Copy, PartialEq)]
 enum LadderStage {
     Suite,
-    /// A whole process once more, where a test could not be repeated in it.
+    /// A process once more up to its last failure, where a test could not be repeated in it.
     Again,
     AtEnd,
     /// Fresh environments, for a first pass or a confirmation. Like the following stages it has
@@ -206,7 +207,7 @@ impl Ladder {
             self.failing[*at].seeds.push((*seed, attempt.outcome));
         }
         if self.isolated && matches!(attempt.purpose, Purpose::Suite | Purpose::Again) {
-            self.processes.entry(attempt.environment).or_default().push(attempt.test.clone());
+            self.processes.entry(attempt.environment).or_default().observe(attempt);
         }
         if attempt.purpose == Purpose::WithoutFiles {
             if let Some(at) = self.failing_at.get(&attempt.test) {
@@ -352,11 +353,11 @@ impl Ladder {
         Session { place, again, ..Session::fresh(id, purpose, Isolation::Fork, tests) }
     }
 
-    /// Repeats the whole process of every test that failed in a shared process and could not be
-    /// rerun in it.
+    /// Repeats the process of every test that failed in a shared process and could not be rerun in
+    /// it, up to its last failure.
     fn processes_again(&mut self) -> Vec<Session> {
         let mut processes = std::mem::take(&mut self.processes);
-        processes.retain(|_, ran| ran.len() > 1);
+        processes.retain(|_, ran| ran.is_shared());
         self.shared = processes.keys().copied().collect();
         if self.rungs.immediate == 0 {
             return Vec::new();
@@ -367,8 +368,10 @@ impl Ladder {
             .filter(|failing_test| failing_test.attempts.len() == 1)
             .map(|failing_test| failing_test.attempts[0].environment)
             .collect();
-        let again: Vec<Vec<TestId>> =
-            failed.into_iter().filter_map(|environment| processes.remove(&environment)).collect();
+        let again: Vec<Vec<TestId>> = failed
+            .into_iter()
+            .filter_map(|environment| Some(processes.remove(&environment)?.until_failure()))
+            .collect();
         let place = Placement::Fresh(Isolation::Process);
         again.into_iter().map(|tests| self.session(Purpose::Again, place, tests, 0)).collect()
     }
@@ -592,7 +595,7 @@ impl Technique for Ladder {
             },
         };
         let in_company = |environment: EnvironmentId| {
-            let again = self.processes.get(&environment).is_some_and(|ran| ran.len() > 1);
+            let again = self.processes.get(&environment).is_some_and(ProcessRun::is_shared);
             again || self.shared.contains(&environment)
         };
         let compared = self.compared.as_ref().zip(self.rungs.intersect);

@@ -17,6 +17,7 @@ pub(crate) mod ladder;
 pub(crate) mod left_files;
 pub(crate) mod never_excuse;
 pub(crate) mod other_seeds;
+pub(crate) mod process_run;
 pub(crate) mod sentences;
 pub(crate) mod single_session;
 pub(crate) mod verdict;

@@ -3,6 +3,8 @@
 //! catch the exception, or a thread or another process would lose it.
 
 use std::fs;
+use std::sync::Mutex;
+use std::thread;
 
 use e2e::{RunOutput, Sandbox};
 
@@ -48,6 +50,7 @@ const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
 
 /// The commands, each with what it loads of the agent. All run the tests more than once.
 const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
+const AT_ONCE: usize = 3;
 /// Functions of each kind: messages, items, reports, forks, instruments.
 const SAMPLE: [(&str, &str); 19] = [
     ("run", "core.items.ItemPool.take"),
@@ -97,8 +100,20 @@ fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
 
 #[track_caller]
 fn check(faults: &[(&str, String)]) {
-    let wrong: Vec<String> =
-        faults.iter().filter_map(|(command, function)| broken(command, function).1.err()).collect();
+    let (next, wrong) = (Mutex::new(faults.iter()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some((command, function)) = next.lock().unwrap().next() else { return };
+            let found = broken(command, function).1.err();
+            wrong.lock().unwrap().extend(found);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(work);
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), faults.len(), wrong.join("\n"));
 }
 

@@ -40,8 +40,8 @@ public final class JUnit3 implements TestFramework {
     @Override
     public void list(List<Class<?>> classes, Listing listing) throws Exception {
         for (Class<?> type : classes) {
-            Method suite = suiteMethod(type);
-            if (suite == null && !isTestCase(type)) {
+            boolean hasSuite = suiteMethod(type) != null && (!module.ignoresSuitesOfOthers || Test.class.isAssignableFrom(type));
+            if (!hasSuite && !isTestCase(type)) {
                 continue;
             }
             Map<String, Test> tests = testsOf(type);

@@ -50,7 +50,7 @@ public final class PlainTests implements TestFramework {
     }
 
     /** Whether no adapter for JUnit 3 runs this class. */
-    private static boolean isPlain(Class<?> type) {
+    private boolean isPlain(Class<?> type) {
         for (Class<?> base = type; base != null; base = base.getSuperclass()) {
             if (base.getName().equals("junit.framework.TestCase")) {
                 return false;
@@ -61,7 +61,7 @@ public final class PlainTests implements TestFramework {
         } catch (NoSuchMethodException | LinkageError absent) {
             return false;
         }
-        return !Modifier.isAbstract(type.getModifiers()) && !hasSuite(type);
+        return !Modifier.isAbstract(type.getModifiers()) && (module.ignoresSuitesOfOthers || !hasSuite(type));
     }
 
     private static boolean hasSuite(Class<?> type) {

@@ -17,6 +17,10 @@ final class OldSurefireSuites {
     private OldSurefireSuites() {
     }
 
+    static boolean areIn(Properties settings) {
+        return settings.getProperty("testSuite.0") != null;
+    }
+
     static List<String> classes(Properties settings) {
         List<String> classes = new ArrayList<>();
         for (int index = 0; settings.getProperty("testSuite." + index) != null; index++) {

@@ -25,10 +25,13 @@ public final class TestModule {
     public boolean hasOwnOrder;
     /** Whether tests run as the project configures it, and not one by one in a given order. */
     public boolean runsAsConfigured;
+    /** Whether JUnit 3 runs only classes that are a {@code Test}, as with Surefire before 2.7. */
+    public final boolean ignoresSuitesOfOthers;
     private TestSelection selection;
 
     private TestModule(Properties settings) {
         this.settings = settings;
+        ignoresSuitesOfOthers = OldSurefireSuites.areIn(settings);
     }
 
     public static TestModule read(String surefire, String system) throws IOException, ReflectiveOperationException {
