@@ -57,11 +57,14 @@ pub mod variables {
     /// For a driver: a directory shared by the drivers of all worlds of a run, removed with the
     /// run.
     pub const SHARED: &str = "UNFLAKE_SHARED";
+    /// For a driver: set where orders name seeds, so that the project's processes need whatever
+    /// follows a seed.
+    pub const SEEDED: &str = "UNFLAKE_SEEDED";
     /// How a process enters a private world, as JSON.
     pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
     /// All of them.
-    pub const ALL: [&str; 15] = [
+    pub const ALL: [&str; 16] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -76,6 +79,7 @@ pub mod variables {
         FILTER,
         DOOR,
         SHARED,
+        SEEDED,
         PRIVATE,
     ];
 }

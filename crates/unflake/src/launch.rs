@@ -37,6 +37,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         depends: None,
         directory: None,
         private: None,
+        session_seeds: None,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,

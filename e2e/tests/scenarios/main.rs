@@ -27,6 +27,7 @@ mod pytest;
 mod quarantine;
 mod replay;
 mod schedule;
+mod seeds;
 mod stress;
 mod supervisor;
 mod terminal;
