@@ -4,7 +4,8 @@
     seed_draws.py [--unflake PATH] [--python PATH] [--only python,rust,cpp,java]
 
 Each sample is a test that fails with what it has drawn. For every attempt with a seed, the plain command of that test runs
-under the same seed. Libraries and tools that are not installed are left out.
+under the same seed, and so does the command of the whole suite, once. Libraries and tools that are not installed are left
+out. The last column is the number of different draws: 1 would mean that the seed does not decide.
 """
 
 import argparse
@@ -23,11 +24,15 @@ PYTHON = {
     "secrets": "secrets.token_hex()",
     "numpy": "numpy.random.random()",
     "default_rng": "numpy.random.default_rng().random()",
+    "random_of_module": "generators.own.random()",
+    "default_rng_of_module": "generators.numpy_own.random()",
+    "random_state_of_module": "generators.numpy_old.random_sample()",
     "faker": "faker.Faker().name()",
     "hypothesis": "given_values()",
 }
 IMPORTS = """
 import os, random, secrets, uuid
+import generators
 try:
     import numpy
 except ImportError:
@@ -46,6 +51,21 @@ def given_values():
         drawn.append(value)
     draw()
     return drawn
+"""
+GENERATORS = """
+import random
+own = random.Random()
+try:
+    import numpy.random
+    numpy_own, numpy_old = numpy.random.default_rng(), numpy.random.RandomState()
+except ImportError:
+    pass
+"""
+# Is collected first, and only where the whole suite runs.
+OTHER = """
+import other_generators
+def test_other():
+    assert other_generators.own.random() >= 0
 """
 RUST = {
     "hash_map": "(0..8).map(|n| (n, ())).collect::<std::collections::HashMap<_, _>>().into_keys().collect::<Vec<_>>()",
@@ -87,11 +107,15 @@ def write(place, name, text):
 
 
 def python_project(place, python):
-    modules = {"numpy": "numpy", "default_rng": "numpy", "faker": "faker", "hypothesis": "hypothesis"}
+    modules = {"numpy": "numpy", "default_rng": "numpy", "default_rng_of_module": "numpy",
+               "random_state_of_module": "numpy", "faker": "faker", "hypothesis": "hypothesis"}
     found = lambda name: name not in modules or subprocess.run([python, "-c", "import " + modules[name]], stderr=subprocess.DEVNULL).returncode == 0
     draws = {name: text for name, text in PYTHON.items() if found(name)}
-    tests = "".join("\ndef test_%s():\n    raise AssertionError('drew %%s;' %% (%s,))\n" % one for one in draws.items())
+    tests = "".join("\ndef test_%s():\n    raise AssertionError('%s drew %%s;' %% (%s,))\n" % (name, name, text) for name, text in draws.items())
     write(place, "test_draws.py", IMPORTS + tests)
+    write(place, "generators.py", GENERATORS)
+    write(place, "other_generators.py", GENERATORS)
+    write(place, "test_before.py", OTHER)
     pytest = [python, "-m", "pytest", "-p", "no:cacheprovider"]
     return pytest, lambda test: pytest + [test]
 
@@ -99,14 +123,14 @@ def python_project(place, python):
 def rust_project(place, _):
     crates = 'fastrand = "2"\nrand = "0.9"\n'
     write(place, "Cargo.toml", '[package]\nname = "draws"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n[dependencies]\n' + crates)
-    tests = "".join('\n#[test]\nfn %s() {\n    panic!("drew {:?};", %s);\n}\n' % one for one in RUST.items())
+    tests = "".join('\n#[test]\nfn %s() {\n    panic!("%s drew {:?};", %s);\n}\n' % (name, name, text) for name, text in RUST.items())
     write(place, "src/lib.rs", tests)
     subprocess.run(["cargo", "test", "-q", "--no-run"], cwd=place, check=True)
     return ["cargo", "test"], lambda test: ["cargo", "test", "--", "--exact", test.split()[-1]]
 
 
 def cpp_project(place, _):
-    tests = "".join('\nTEST(Draws, %s) {\n    FAIL() << "drew " << %s << ";";\n}\n' % one for one in CPP.items())
+    tests = "".join('\nTEST(Draws, %s) {\n    FAIL() << "%s drew " << %s << ";";\n}\n' % (name, name, text) for name, text in CPP.items())
     write(place, "draws.cpp", "#include <gtest/gtest.h>\n#include <cstdlib>\n#include <ctime>\n#include <random>\n" + tests)
     write(place, "CMakeLists.txt", GOOGLETEST)
     for words in (["-S", ".", "-B", "build"], ["--build", "build"]):
@@ -116,8 +140,8 @@ def cpp_project(place, _):
 
 def java_project(place, _):
     shutil.copy(os.path.join(SPECIMENS, "environment/java/random_seed/pom.xml"), place)
-    tests = "".join('\n    @org.junit.jupiter.api.Test\n    void %s() {\n        throw new AssertionError("drew " + %s + ";");\n    }\n' % one
-                    for one in JAVA.items())
+    tests = "".join('\n    @org.junit.jupiter.api.Test\n    void %s() {\n        throw new AssertionError("%s drew " + %s + ";");\n    }\n' % (name, name, text)
+                    for name, text in JAVA.items())
     write(place, "src/test/java/com/acme/DrawsTest.java", "package com.acme;\n\nclass DrawsTest {%s%s}\n" % (SHUFFLED, tests))
     maven = ["mvn", "-o", "-q", "-B", "test"]
     name = lambda test: re.search(r"(\w+)(\(\))?$", test).group(1)
@@ -128,22 +152,26 @@ PROJECTS = {"python": (python_project, "python3"), "rust": (rust_project, "cargo
 
 
 def drawn(text):
-    found = re.search(r"drew (.*?);", text or "")
-    return found.group(1) if found else None
+    """What each sample drew, by its name."""
+    return dict(re.findall(r"(\w+) drew ([^;\n]*);", text or ""))
+
+
+def seeds_of(options):
+    return [option for option in options if re.match("--(random-)?seed=", option)]
 
 
 def attempts(unflake, place, words, command):
-    """Test, seed option and draw of each attempt with a seed."""
+    """Test, sample, seed option and draw of each attempt with a seed."""
     report = os.path.join(place, "report.json")
     subprocess.run([unflake, *words, "--json", report, "--", *command], cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(report) as file:
         content = json.load(file)
     worlds = {world["id"]: world["options"] for world in content["worlds"]}
     for attempt in content["attempts"]:
-        seeds = [option for option in worlds.get(attempt["world"], []) if re.match("--(random-)?seed=", option)]
-        draw = drawn((attempt.get("failure") or {}).get("message"))
-        if seeds and draw:
-            yield attempt["test"], seeds[0], draw
+        seeds = seeds_of(worlds.get(attempt["world"], []))
+        for sample, draw in drawn((attempt.get("failure") or {}).get("message")).items():
+            if seeds:
+                yield attempt["test"], sample, seeds[0], draw
 
 
 def main():
@@ -153,32 +181,49 @@ def main():
     parser.add_argument("--only", default=",".join(PROJECTS))
     arguments = parser.parse_args()
     unflake = os.path.abspath(arguments.unflake)
-    print("| language | library | " + " | ".join(COMMANDS) + " |")
-    print("|---" * (2 + len(COMMANDS)) + "|")
+    print("| language | library | " + " | ".join(COMMANDS) + " | `under`, all tests | draws |")
+    print("|---" * (4 + len(COMMANDS)) + "|")
     for language in arguments.only.split(","):
         make, tool = PROJECTS[language]
         if not shutil.which(tool):
             continue
         with tempfile.TemporaryDirectory() as place:
             command, alone = make(place, arguments.python)
-            under = {}
-            counts = {}
+
+            def under(seed, words):
+                call = [unflake, "under", "-q", seed, "--", *words]
+                ran = subprocess.run(call, cwd=place, capture_output=True, text=True, errors="replace")
+                return drawn(ran.stdout + ran.stderr)
+
+            by_seed, whole, counts = {}, {}, {}
+
+            def count(sample, name, is_same):
+                same, all = counts.get((sample, name), (0, 0))
+                counts[sample, name] = (same + is_same, all + 1)
+
             for name, words in COMMANDS.items():
-                for test, seed, draw in attempts(unflake, place, words, command):
-                    if (test, seed) not in under:
-                        call = [unflake, "under", "-q", seed, "--", *alone(test)]
-                        ran = subprocess.run(call, cwd=place, capture_output=True, text=True, errors="replace")
-                        under[test, seed] = drawn(ran.stdout + ran.stderr)
-                    same, all = counts.get((test, name), (0, 0))
-                    counts[test, name] = (same + (under[test, seed] == draw), all + 1)
-            for test in sorted({test for test, _ in counts}):
-                cells = ["%d of %d" % counts[test, name] if (test, name) in counts else "none seeded" for name in COMMANDS]
-                print("| %s | %s | %s |" % (language, test.split("::")[-1].split()[-1], " | ".join(cells)), flush=True)
+                for test, sample, seed, draw in attempts(unflake, place, words, command):
+                    if (sample, seed) not in by_seed:
+                        by_seed[sample, seed] = under(seed, alone(test)).get(sample)
+                    if seed not in whole and len(whole) < MOST_WHOLE:
+                        whole[seed] = under(seed, command)
+                    count(sample, name, by_seed[sample, seed] == draw)
+            for (sample, seed), draw in by_seed.items():
+                if seed in whole:
+                    count(sample, "whole", whole[seed].get(sample) == draw)
+            for sample in sorted({sample for sample, _ in counts}):
+                cells = ["%d of %d" % counts[sample, name] if (sample, name) in counts else "none seeded" for name in [*COMMANDS, "whole"]]
+                draws = [draw for (one, _), draw in by_seed.items() if one == sample]
+                cells.append("%d of %d seeds" % (len(set(draws)), len(draws)))
+                print("| %s | %s | %s |" % (language, sample, " | ".join(cells)), flush=True)
 
 
+# Seeds under which the whole suite runs, too.
+MOST_WHOLE = 3
 COMMANDS = {
     "stress": ["stress", "--for", "300", "--max-runs", "3", "--store", ":memory:"],
     "run": ["run", "--new-processes", "2", "--store", ":memory:"],
+    "factors": ["factors", "--together", "--factor", "random-seed", "--for", "60", "--store", ":memory:"],
 }
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
 //! command line, and how many processes had the same command line before. A forked process gets
 //! another stream.
 //!
-//! An agent that knows which test begins opens `/dev/unflake-seed/TEST`: from there on the process
-//! and those that it starts draw what the seed and that name decide, whatever was drawn before.
+//! An agent that knows which test begins opens `/dev/unflake-seed/SEED/TEST`: from there on the
+//! process and those that it starts draw what this seed and that name decide, whatever was drawn
+//! before. A forked process can have another seed than its parent.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
@@ -67,8 +68,14 @@ extern "C" fn in_child() {
     FORKS.store(0, Relaxed);
 }
 
-/// Starts the stream of this name.
+/// Starts the stream of this name, which begins with the seed.
 fn restart(name: &[u8]) {
+    let digits = name.iter().position(|byte| *byte == b'/').unwrap_or(0);
+    let (seed, name) = name.split_at(digits);
+    if !seed.is_empty() && seed.iter().all(u8::is_ascii_digit) {
+        let value = |number: u64, digit: &u8| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        RANDOM_SEED.store(seed.iter().fold(0, value), Relaxed);
+    }
     KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(hash(name)), Relaxed);
     COUNTER.store(0, Relaxed);
     FORKS.store(0, Relaxed);

@@ -160,7 +160,8 @@ impl Engine {
 
     /// The same for the tests in some files.
     pub(crate) fn list_only(&mut self, only: Option<Vec<String>>, sink: EventSink<'_>) -> bool {
-        let id = match self.start_runner(Role::Suite, only, self.launch().depends, false, None) {
+        let world = if self.launch().suite { None } else { self.fork_server_world() };
+        let id = match self.start_runner(Role::Suite, only, self.launch().depends, false, world) {
             Ok(id) => id,
             Err(error) => {
                 self.report_start_failure(&error.to_string(), "");

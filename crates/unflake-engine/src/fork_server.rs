@@ -126,7 +126,8 @@ impl Engine {
         let depends = self.sessions.unplaced().find_map(|work| work.session.depends);
         debug!(tests = needed.len(), files = only.as_ref().map(Vec::len), "starting the fork server");
         self.fork_server.started_for = needed;
-        match self.start_runner(Role::ForkServer, only, depends, false, None) {
+        let world = self.fork_server_world();
+        match self.start_runner(Role::ForkServer, only, depends, false, world) {
             Ok(id) => self.fork_server.id = Some(id),
             Err(error) => self.fork_server.refuse(error.to_string()),
         }

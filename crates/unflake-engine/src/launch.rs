@@ -47,6 +47,9 @@ pub struct Launch {
     pub directory: Option<PathBuf>,
     /// What is private in private worlds. None: nothing.
     pub private: Option<PrivateRequest>,
+    /// Whether sessions have seeds: the random seed of the process that is forked for them, so that
+    /// theirs decide what the system draws, too.
+    pub session_seeds: Option<u64>,
     /// How many fresh environments may run at once.
     pub jobs: usize,
     /// Time limit of one attempt.

@@ -14,7 +14,7 @@ use unflake_model::{
     Event, Factor, FactorEffect, Isolation, Placement, Privacy, ProblemKind, Session, Shared, TestId,
     WORLD_NOT_REACHED, World, WorldId,
 };
-use unflake_worlds::{OpenWorld, PrivatePlan};
+use unflake_worlds::{OpenWorld, PrivatePlan, SpawnSpec};
 
 use crate::engine::{Engine, Interrupter};
 use crate::input::EngineInput;
@@ -38,6 +38,8 @@ pub(crate) struct Worlds {
     is_sharing_noted: bool,
     /// Why worlds did not reach every process.
     missed: HashSet<String>,
+    /// That of the process which is forked for sessions with seeds.
+    of_fork_server: Option<OpenWorld>,
 }
 
 /// Sessions of one world.
@@ -229,6 +231,23 @@ impl Engine {
             Ok(world) => self.sessions[at].seeded = Some(world),
             Err(error) => debug!(%error, seed, "the session is not seeded"),
         }
+    }
+
+    /// How a process starts that is forked for sessions with seeds. Its forks set their own.
+    pub(crate) fn fork_server_world(&mut self) -> Option<SpawnSpec> {
+        let launch = self.launch();
+        let is_possible = launch.driver.is_none() && self.starter.world().is_none() && unflake_worlds::can_seed();
+        let seed = launch.session_seeds.filter(|_| is_possible)?;
+        if self.worlds.of_fork_server.is_none() {
+            let world = World { factors: unflake_worlds::random_bytes(seed).into_iter().collect(), ..World::default() };
+            let is_other = self.starter.private().is_some_and(PrivatePlan::needs_user_namespace);
+            let open = if is_other { OpenWorld::with_files } else { OpenWorld::below };
+            match open(self.starter.run_dir(), &world) {
+                Ok(world) => self.worlds.of_fork_server = Some(world),
+                Err(error) => debug!(%error, "random bytes in forks are not seeded"),
+            }
+        }
+        self.worlds.of_fork_server.as_ref().map(OpenWorld::spawn_spec)
     }
 
     /// How an isolated agent starts the processes of a session, as JSON, where that is not as usual.

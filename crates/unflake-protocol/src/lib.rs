@@ -59,6 +59,9 @@ pub mod variables {
     pub const SHARED: &str = "UNFLAKE_SHARED";
     /// For a driver: builds and lists in that directory are those of this run, too.
     pub const REUSED: &str = "UNFLAKE_REUSED";
+    /// For a driver: set where orders name seeds, so that the project's processes need whatever
+    /// follows a seed.
+    pub const SEEDED: &str = "UNFLAKE_SEEDED";
     /// How a process enters a private world, as JSON.
     pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
@@ -79,6 +82,7 @@ pub mod variables {
         DOOR,
         SHARED,
         REUSED,
+        SEEDED,
         PRIVATE,
     ];
 }

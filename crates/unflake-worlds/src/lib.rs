@@ -42,7 +42,9 @@ mod unsupported;
 mod world;
 
 pub use error::WorldError;
-pub use factors::{HIDES_FILES, clock_changes, drawn_addresses, factors, is_seed, judged, seed_factors, seeded};
+pub use factors::{
+    HIDES_FILES, clock_changes, drawn_addresses, factors, is_seed, judged, random_bytes, seed_factors, seeded,
+};
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
 pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};

@@ -38,6 +38,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         builds: None,
         directory: None,
         private: None,
+        session_seeds: None,
         jobs: settings.jobs.value,
         timeout: settings.timeout.value,
         output_limit: settings.output_limit.value,

@@ -28,6 +28,7 @@ mod pytest;
 mod quarantine;
 mod replay;
 mod schedule;
+mod seeds;
 mod stress;
 mod supervisor;
 mod terminal;

@@ -118,8 +118,8 @@ def test_threads_started_by_collection_are_reported_in_ready(project):
     assert agent.ready["unforkable"] == "threads are alive: pump"
 
 
-def draw(agent):
-    return agent.run(0)[0]["failure"]["message"].split("\n")[0]
+def draw(agent, test=0):
+    return agent.run(test)[0]["failure"]["message"].split("\n")[0]
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,59 @@ def test_numpy_randomness_in_forks(project, setup, is_same):
     children = [unflake.fork(agent, n) for n in (1, 2)]
     children.append(unflake.fork(children[0], 3))
     assert len({draw(one) for one in children + [agent]}) == (1 if is_same else 4)
+
+
+@pytest.mark.parametrize(
+    "made, is_same",
+    [
+        ("default_rng()", False),
+        ("default_rng(5)", True),
+        ("default_rng(340282366920938463463374607431768211455)", True),  # As long as drawn entropy.
+        ("default_rng(); own.random(7)", False),
+        ("default_rng(); own.bit_generator.state = numpy.random.PCG64(5).state", True),
+        ("RandomState()", False),
+        ("RandomState(5)", True),
+        ("RandomState(); own.random_sample(5000)", False),
+        ("RandomState(); own.seed(5)", True),
+        ("Generator(numpy.random.Philox())", False),
+        ("Generator(numpy.random.SFC64())", False),
+        ("default_rng(numpy.random.SeedSequence().spawn(2)[1])", False),
+        ("default_rng(numpy.random.SeedSequence(5).spawn(2)[1])", True),
+    ],
+)
+def test_numpy_generators_of_imported_modules_in_forks(project, made, is_same):
+    pytest.importorskip("numpy")
+    tests = """
+        import numpy.random, random
+        watched = random._urandom
+        own = numpy.random.%s
+        def test_draw():
+            assert random._urandom is not watched  # It is put back.
+            assert 0, own.uniform(size=3)
+        def test_seed(): own.uniform()
+    """
+    unflake = project(tests % made, reports="no")
+    agent = unflake.ready()
+    children = [unflake.fork(agent, n) for n in (1, 2)]
+    children.append(unflake.fork(children[0], 3))
+    draws = {draw(one) for one in children}
+    assert len(draws) == (1 if is_same else 3), draws
+
+
+def test_numpy_generators_that_a_fork_spawns(project):
+    pytest.importorskip("numpy")
+    tests = """
+        import numpy.random
+        seeds = numpy.random.SeedSequence()
+        own = numpy.random.default_rng()
+        def test_draw(): assert 0, numpy.random.default_rng(seeds.spawn(1)[0]).random()
+        def test_child(): assert 0, own.bit_generator.seed_seq.spawn(1)[0].generate_state(1)
+    """
+    unflake = project(tests, reports="no")
+    agent = unflake.ready()
+    for test in (0, 1):
+        children = [unflake.fork(agent, 3 * test + n) for n in (1, 2, 3)]
+        assert len({draw(one, test) for one in children}) == 3
 
 
 def test_fork_leads_a_process_group_and_writes_no_reports(project):

@@ -24,7 +24,7 @@ from .forks import Forker
 from .forwarded_reports import ReportForwarder, replay_reports, why_one_process
 from .items import node_path
 from .private_world import PrivateWorld
-from .random_state import SeedPlugin
+from .random_state import set_seed
 
 # Options that make pytest and common plugins write reports. A fork server must not write any.
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
@@ -316,7 +316,7 @@ class Agent(AttemptPlugin):
             if private:
                 self._private_world.enter()
             if seed is not None:
-                config.pluginmanager.register(SeedPlugin(seed, self.randomness), "unflake-seeds")
+                set_seed(config.pluginmanager, seed, self.randomness)
             self._wire.connect(environment=environment, parent=parent)
             self._stack_dumps.open(self._name())
             separate_output(config)

@@ -1,6 +1,6 @@
 """Random generators: which the project has seeded, what forks draw, and what a seed decides.
 
-Standalone: `unflake under` gives this file to pytest without the agent.
+Standalone: `unflake under` gives this file, and that about NumPy, to pytest without the agent.
 """
 
 import gc
@@ -8,8 +8,11 @@ import os
 import random
 import sys
 import weakref
+import zlib
 
 import pytest
+
+from .numpy_generators import NumpyGenerators, twister_state
 
 # Steps of the generator in which a state that only drawing has changed is found: three million
 # numbers, about 15 ms.
@@ -17,7 +20,9 @@ SEARCHED_STEPS = 5000
 TWISTER_WORDS = 624
 # Generators of imported modules that are followed.
 MOST_GENERATORS = 64
-# The preload shim starts another stream of random bytes when a file below it is opened.
+# Not the module that makes a generator.
+LIBRARIES = (__name__, __name__.rpartition(".")[0] + ".numpy_generators", "random", "secrets")
+# The preload shim starts another stream of random bytes when SEED/NAME below it is opened.
 STREAM_START = "/dev/unflake-seed/"
 
 
@@ -66,12 +71,12 @@ class Randomness:
         if self._numpy is None:
             # Seeding by hand changes the state, not the entropy that the generator was made from.
             entropy = getattr(generator, "seed_seq", None) or generator._seed_seq
-            self._numpy = self._sequence(_twister_state(numpy.MT19937(entropy)))
-        if not self._numpy.is_left_by(_twister_state(generator)):
+            self._numpy = self._sequence(twister_state(numpy.MT19937(entropy).state))
+        if not self._numpy.is_left_by(twister_state(generator.state)):
 
             def reseed(seed=None):
                 numpy.mtrand._rand.seed(seed)
-                self._numpy = self._sequence(_twister_state(generator))
+                self._numpy = self._sequence(twister_state(generator.state))
 
             self._reseed_numpy = reseed
 
@@ -86,20 +91,25 @@ class Randomness:
 
 
 class PrivateGenerators:
-    """`random.Random` objects that imported modules make without a seed, in this order.
+    """`random.Random` objects, and generators of NumPy, that imported modules make without a seed.
 
     Every fork would draw the same numbers from them, every process others. Methods are replaced
     while modules are imported: once an object has drawn, its state does not say whether a seed was
     given. Plugins of pytest are imported before that, so their objects must not have drawn.
+
+    A generator is labelled by the module that made it and how many it made before. So a seed draws
+    the same from it whichever other modules are imported.
     """
 
     def __init__(self, sequence, watches):
         self._sequence = sequence
         self._known = {}
+        self._made = {}
         self._replaced = None
+        self._numpy = NumpyGenerators(sequence, self._label)
         self._engine, self._ref, self._key = random.Random, weakref.ref, id
         self._seed, self._setstate = random.Random.seed, random.Random.setstate
-        self._getstate = random.Random.getstate
+        self._getstate, self._checksum = random.Random.getstate, zlib.crc32
         if watches:
             self._watch()
 
@@ -113,44 +123,61 @@ class PrivateGenerators:
             self._note(generator, False)
 
         hidden = getattr(random.seed, "__self__", None)
-        for one in _generators():
+        for position, one in enumerate(_generators()):
             if one is not hidden and not issubclass(type(one), random.SystemRandom):
-                self._note(one, _is_seeded_by_system(self._getstate(one)[1]))
+                self._note(one, _is_seeded_by_system(self._getstate(one)[1]), "plugin %d" % position)
         self._replaced = (seed, setstate)
         random.Random.seed, random.Random.setstate = seed, setstate
+        self._numpy.watch()
+
+    def _label(self):
+        """Of a generator that is made now."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") in LIBRARIES:
+            frame = frame.f_back
+        module = "" if frame is None else str(frame.f_globals.get("__name__"))
+        self._made[module] = self._made.get(module, 0) + 1
+        return "%s %d" % (module, self._made[module])
 
     def stop_watching(self):
         """Puts the methods back before the first test."""
         if self._replaced is None:
             return
+        self._numpy.stop_watching()
         seed, setstate = self._replaced
         if self._engine.seed is seed and self._engine.setstate is setstate:
             self._engine.seed, self._engine.setstate = self._seed, self._setstate
 
-    def _note(self, generator, is_unseeded):
+    def _note(self, generator, is_unseeded, label=None):
         self._known.pop(self._key(generator), None)
         if len(self._known) == MOST_GENERATORS:
             self._known = {key: known for key, known in self._known.items() if known[0]() is not None}
         if is_unseeded and len(self._known) < MOST_GENERATORS:
-            self._known[self._key(generator)] = (self._ref(generator), self._started(generator))
+            self._known[self._key(generator)] = (self._ref(generator), self._started(generator), label or self._label())
 
     def _started(self, generator):
         return self._sequence(self._getstate(generator)[1])
 
     def forget_seeded(self):
         """What is left was never seeded by the project."""
-        for key, (ref, sequence) in list(self._known.items()):
+        for key, (ref, sequence, _) in list(self._known.items()):
             generator = ref()
             if generator is None or sequence.is_left_by(self._getstate(generator)[1]):
                 del self._known[key]
+        self._numpy.forget_seeded()
 
     def reseed(self, number=None):
         """By a number, or from the system."""
-        for position, (key, (ref, _)) in enumerate(list(self._known.items())):
+
+        def number_of(label):
+            return None if number is None else number + self._checksum(label.encode("utf-8", "replace"))
+
+        for key, (ref, _, label) in list(self._known.items()):
             generator = ref()
             if generator is not None:
-                self._seed(generator, None if number is None else number + position + 1)
-                self._known[key] = (ref, self._started(generator))
+                self._seed(generator, number_of(label))
+                self._known[key] = (ref, self._started(generator), label)
+        self._numpy.reseed(number_of)
 
 
 def _generators():
@@ -190,10 +217,6 @@ def _is_seeded_by_system(state):
     return not any(seed[:-period] == seed[period:] for period in range(1, count // 2))
 
 
-def _twister_state(generator):
-    return tuple(generator.state["state"]["key"].tolist()) + (TWISTER_WORDS,)
-
-
 class TwisterSequence:
     """The states that drawing numbers from a Mersenne Twister leads to, from a first state on."""
 
@@ -216,7 +239,7 @@ class TwisterSequence:
         return True
 
     def _at(self, state):
-        engine = self._engine()
+        engine = self._engine(0)  # Without a seed it would draw one from the system.
         engine.setstate((3, tuple(state[:-1]) + (0,), None))
         return engine
 
@@ -225,6 +248,18 @@ def seed_of(under):
     """The seed of the world, from the settings of the preload shim. None if it has none."""
     words = dict(word.partition("=")[::2] for word in under.partition(";page=")[0].split(";"))
     return int(words["random"]) if "random" in words else None
+
+
+def set_seed(manager, seed, randomness):
+    """From now on this seed decides, in place of that of the process from which this one was forked."""
+    if manager.hasplugin("unflake-seeds"):
+        manager.unregister(name="unflake-seeds")
+    manager.register(SeedPlugin(seed, randomness), "unflake-seeds")
+    under = os.environ.get("UNFLAKE_UNDER")
+    if under is not None:  # For programs that tests start.
+        head, mark, page = under.partition(";page=")
+        words = ["random=%d" % seed if word.startswith("random=") else word for word in head.split(";")]
+        os.environ["UNFLAKE_UNDER"] = ";".join(words) + mark + page
 
 
 class SeedPlugin:
@@ -243,15 +278,17 @@ class SeedPlugin:
 
     def _begin(self, name):
         drawn = self._engine("%d %s" % (self._seed, name))
-        try:
-            self._open("%s%016x" % (STREAM_START, drawn.getrandbits(64)), os.O_RDONLY)
-        except OSError:
-            pass
+        stream = "%s%d/%016x" % (STREAM_START, self._seed, drawn.getrandbits(64))
         self._randomness.seed(drawn.getrandbits(32))
         hypothesis = self._modules.get("hypothesis.core")
         given = getattr(hypothesis, "global_force_seed", 0)
         if given is None or given == self._hypothesis_seed:
             hypothesis.global_force_seed = self._hypothesis_seed = drawn.getrandbits(32)
+        # Last: the test draws from the beginning of the stream.
+        try:
+            self._open(stream, os.O_RDONLY)
+        except OSError:
+            pass
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config):

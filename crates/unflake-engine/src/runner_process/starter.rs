@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use tracing::debug;
 use unflake_model::Granularity;
 use unflake_protocol::InjectedAgent;
-use unflake_protocol::variables::{DOOR, PRIVATE, REUSED, SHARED};
+use unflake_protocol::variables::{DOOR, PRIVATE, REUSED, SEEDED, SHARED};
 use unflake_worlds::{OpenWorld, PrivatePlan, SharedPart, SpawnSpec};
 
 use crate::agent_cache;
@@ -159,6 +159,9 @@ impl RunnerStarter {
             }
         }
         if self.launch.driver.is_some() {
+            if self.launch.session_seeds.is_some() {
+                variables.push((SEEDED.to_owned(), "yes".to_owned()));
+            }
             if !self.launch.suite {
                 variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));
                 if self.launch.builds.as_ref().is_some_and(SharedBuilds::are_made) {

@@ -47,6 +47,7 @@ impl EngineProject {
         let selection = unflake_runners::select(&[], &unflake_runners::RunnerOptions::default());
         let mut engine = Engine::new(Launch {
             private: None,
+            session_seeds: None,
             command,
             driver: None,
             agents: selection.agents(),

@@ -33,6 +33,8 @@ pub(crate) struct DriverEnv {
     pub(crate) filter: bool,
     /// Makes the environment of the project's processes what it was before unflake.
     pub(crate) restore: EnvChanges,
+    /// Whether orders name seeds.
+    pub(crate) seeded: bool,
     /// How to start processes in the world that tests run in.
     pub(crate) spawn: Option<SpawnSpec>,
 }
@@ -60,6 +62,7 @@ impl DriverEnv {
             records: env::var_os(variables::TRACED).is_some_and(|what| what != "delays"),
             values: env::var_os(variables::TRACED).is_some_and(|what| what == "values"),
             restore,
+            seeded: env::var_os(variables::SEEDED).is_some(),
             spawn,
         })
     }

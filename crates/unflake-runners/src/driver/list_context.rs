@@ -22,7 +22,7 @@ pub(crate) struct ListContext<'a> {
     pub(crate) shared: Option<&'a Path>,
     /// Whether tests run in a world that is not the driver's own.
     pub(crate) in_other_world: bool,
-    /// Whether random numbers follow from a seed in that world.
+    /// Whether random numbers follow from a seed in that world, or in the worlds of orders.
     pub(crate) is_seeded: bool,
     /// Records the lines of tests, where unflake asks for them.
     pub(crate) tracing: Option<&'a TraceRecorder>,

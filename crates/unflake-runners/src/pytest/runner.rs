@@ -50,6 +50,7 @@ const WORLD: RuntimeSupport = RuntimeSupport {
         module!("core/__init__.py"),
         module!("core/forced_value.py"),
         module!("core/forced_wait.py"),
+        module!("core/numpy_generators.py"),
         module!("core/random_state.py"),
         module!("common/__init__.py"),
         module!("common/boundary.py"),

@@ -22,7 +22,7 @@ pub use clock::clock_changes;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::zone;
 pub use judges::{judged, seeded};
-pub use seeds::{drawn_addresses, is_seed, seed_factors};
+pub use seeds::{drawn_addresses, is_seed, random_bytes, seed_factors};
 
 pub fn factors() -> impl Iterator<Item = &'static FactorDeclaration> {
     let clock = [&clock::DATE, &clock::SPEED, &clock::TIME_ZONE];

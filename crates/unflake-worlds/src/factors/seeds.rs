@@ -19,6 +19,11 @@ pub fn seed_factors(seed: u64) -> Vec<Factor> {
     FactorKind::all().into_iter().filter(is_seed).filter(is_possible).filter_map(set).collect()
 }
 
+/// The factor by which random bytes of the system follow from a seed.
+pub fn random_bytes(seed: u64) -> Option<Factor> {
+    FactorKind::all().into_iter().find(|kind| kind.name == RANDOM_SEED.name)?.set(&seed.to_string()).ok()
+}
+
 /// The factor of a world in which the system draws every address layout, whatever the world's seed.
 pub fn drawn_addresses() -> Option<Factor> {
     FactorKind::all().into_iter().find(|kind| kind.name == ADDRESS_SEED.name)?.set(DRAWN).ok()

@@ -40,6 +40,8 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
         launch.jobs *= PER_CORE;
     }
     launch.private = private(settings, &context.here);
+    let seed = getrandom::u64().unwrap_or_default();
+    launch.session_seeds = Some(seed);
     let jobs = launch.jobs;
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     launch.time = settings::engine_limit(seconds);
@@ -51,7 +53,7 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
         fresh_by: settings.fresh_by.value,
         threads: if side_by_side { jobs as u32 } else { 1 },
         earlier: earlier(&settings.store.value)?,
-        seed: getrandom::u64().unwrap_or_default(),
+        seed,
     });
     let run = TechniqueRun {
         gates: Box::new(gates),

@@ -49,6 +49,7 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         layers: None,
         filter: false,
         restore: EnvChanges::new(),
+        seeded: false,
         spawn: None,
     };
     thread::scope(|scope| {
