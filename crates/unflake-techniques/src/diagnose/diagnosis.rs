@@ -32,6 +32,9 @@ use crate::{Recordings, Technique};
 const OTHERS_SHARE: f64 = 2.0;
 const OTHERS_SECONDS: f64 = 10.0;
 
+/// How much of its time the search of orders takes where no order changes anything.
+const PATIENCE: f64 = 0.4;
+
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
     pub test: String,
@@ -51,6 +54,8 @@ pub struct DiagnosisConfig {
     pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
     pub seeds: Vec<FactorKind>,
+    /// The one of them that forks can have, too. None: there are no forks.
+    pub seed_of_forks: Option<FactorKind>,
     /// The factor that changes how fast clocks run. None: it cannot be set.
     pub speed: Option<FactorKind>,
     /// The factor that delays threads and tasks. None: it cannot be set.
@@ -198,7 +203,12 @@ impl Diagnosis {
             }
             DiagnosisStep::Order => {
                 let config = self.config.order.clone()?;
-                Box::new(OrderDetection::new(OrderConfig { only: Some(names), seconds, ..config }))
+                Box::new(OrderDetection::new(OrderConfig {
+                    only: Some(names),
+                    seconds,
+                    patience: seconds * PATIENCE,
+                    ..config
+                }))
             }
             DiagnosisStep::Factors => {
                 let config = self.config.factors.clone()?;
@@ -214,7 +224,8 @@ impl Diagnosis {
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
                 let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get());
-                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), most, seconds))
+                let in_forks = self.config.seed_of_forks.filter(|_| !self.differs_by_process.get());
+                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), in_forks, most, seconds))
             }
             DiagnosisStep::Speed => {
                 let (kind, alone) = (self.config.speed?, self.alone.clone());

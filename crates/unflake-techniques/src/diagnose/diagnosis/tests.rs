@@ -27,6 +27,7 @@ fn config(test: &str) -> DiagnosisConfig {
         order: Some(OrderConfig {
             only: None,
             seconds: 1e6,
+            patience: f64::INFINITY,
             random: 2,
             seed: 1,
             thorough: false,
@@ -38,6 +39,7 @@ fn config(test: &str) -> DiagnosisConfig {
         slow_starts: false,
         side_by_side: false,
         seeds: Vec::new(),
+        seed_of_forks: None,
         speed: None,
         schedules: None,
         names_delays: false,

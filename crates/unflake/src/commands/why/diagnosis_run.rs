@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Zoned;
 use unflake_engine::Launch;
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, NioMode, Purpose, Shows,
-    SourceLine, TestId, World,
+    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, Isolation, NioMode, Purpose,
+    Shows, SourceLine, TestId, World,
 };
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
@@ -42,6 +42,11 @@ const MOST_TRACED: u32 = 2000;
 const FEW_TRACED: u32 = 10;
 /// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
 const SCHEDULED: u32 = 20;
+/// The factor that forks follow, too.
+const SEED_OF_FORKS: &str = "random-seed";
+/// A test that fails less often is traced with the seed that makes it fail, and with others.
+const SELDOM: f64 = 0.2;
+const OTHER_SEEDS: RangeInclusive<u64> = 1001..=1010;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
@@ -109,7 +114,11 @@ impl DiagnosisRequest<'_> {
             let test = &first.matching[0];
             let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
             let passing = passing.filter(|world| !world.failures.is_empty());
-            let worlds = compared_schedules(&record);
+            let mut worlds = compared_schedules(&record);
+            let (failed, all) = first.alone();
+            if worlds.is_empty() && f64::from(failed) < SELDOM * f64::from(all) {
+                worlds = compared_seeds(&record);
+            }
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
@@ -192,6 +201,7 @@ impl DiagnosisRequest<'_> {
             failed_after: failed_after(settings, std::slice::from_ref(&self.test))?,
             only: None,
             seconds,
+            patience: f64::INFINITY,
             random: RANDOM_ORDERS,
             seed: 1,
             thorough: false,
@@ -229,6 +239,7 @@ impl DiagnosisRequest<'_> {
             slow_starts: settings.runner().can(|runner| runner.slow_starts),
             side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
+            seed_of_forks: FactorKind::named(SEED_OF_FORKS).filter(|_| names_delays && fresh_by == Isolation::Fork),
             speed: FactorKind::named("speed").filter(|_| unflake_worlds::can_seed()),
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
             names_delays,
@@ -390,6 +401,17 @@ fn compared_schedules(record: &Gathered) -> Vec<World> {
     // Others delay threads, too: what any delay changes is no difference then.
     let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
+}
+
+/// A proven seed of forks and others, for traces of failing and passing runs. Empty: none is proven.
+fn compared_seeds(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
+        let Detail::Factor(influence) = &finding.detail else { return None };
+        let [seed] = &influence.setting[..] else { return None };
+        (seed.kind().name == SEED_OF_FORKS).then(|| seed.setting().parse::<u64>().ok())?
+    });
+    let seeded = |seed| World { seed: Some(seed), ..World::default() };
+    proven.map_or(Vec::new(), |fails| OTHER_SEEDS.flat_map(|other| [seeded(fails), seeded(other)]).collect())
 }
 
 /// Failures and runs of a test.
