@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::delay_points;
 use crate::file_accesses;
 use crate::file_calls;
 use crate::format::{STEPS, UNKNOWN};
@@ -83,6 +84,10 @@ struct LoadedModule {
     to: AtomicUsize,
     first: AtomicU32,
     count: AtomicU32,
+    /// Bytes of its file.
+    size: AtomicU64,
+    /// The table of addresses of its guards; null for code that only reports its call site.
+    places: AtomicPtr<[usize; 2]>,
     placed: AtomicBool,
 }
 
@@ -94,6 +99,8 @@ impl LoadedModule {
             to: AtomicUsize::new(0),
             first: AtomicU32::new(0),
             count: AtomicU32::new(0),
+            size: AtomicU64::new(0),
+            places: AtomicPtr::new(core::ptr::null_mut()),
             placed: AtomicBool::new(false),
         }
     }
@@ -186,6 +193,9 @@ unsafe fn initialize() -> bool {
         file_accesses::record_libraries();
         if let Some(under) = system::env_var(b"UNFLAKE_UNDER\0") {
             schedule::initialize(under);
+        }
+        if let Some(points) = system::env_var(b"UNFLAKE_DELAY_AT\0") {
+            delay_points::initialize(points);
         }
     }
     on
@@ -375,6 +385,24 @@ pub unsafe fn place_id(address: usize) -> u32 {
     place_of_new_module(address)
 }
 
+/// The size of the file of a place, and the address of the place in it.
+pub unsafe fn file_address(id: u32) -> Option<(u64, u64)> {
+    let module = modules().iter().find(|module| {
+        let first = module.first.load(Ordering::Relaxed);
+        id >= first && id - first < module.count.load(Ordering::Relaxed)
+    })?;
+    let at = (id - module.first.load(Ordering::Relaxed)) as usize;
+    let (places, from) = (module.places.load(Ordering::Relaxed), module.from.load(Ordering::Relaxed));
+    let address = match places.is_null() {
+        false => (*places.add(at))[0],
+        true if from == 0 => return None,
+        // A return address: the byte before it belongs to the call.
+        true => from.wrapping_add(at).wrapping_sub(1),
+    };
+    let address = address.wrapping_sub(module.bias.load(Ordering::Relaxed));
+    Some((module.size.load(Ordering::Relaxed), address as u64))
+}
+
 #[cold]
 #[inline(never)]
 unsafe fn place_of_new_module(address: usize) -> u32 {
@@ -469,6 +497,7 @@ unsafe fn register_module(
         Some(_) => file.add(system::current_directory(&mut buffer)).add(b"/").add(name),
     };
     let stamp = system::stamp(file.with_nul());
+    module.size.store(stamp.size, Ordering::Relaxed);
     let text = &mut trace.text;
     text.truncate(0);
     text.add(b"module ").number(first).add(b" ").number(count as u64);
@@ -518,6 +547,7 @@ unsafe fn write_places(loaded: &Loaded, from: *const [usize; 2], to: *const [usi
         return;
     };
     module.placed.store(true, Ordering::Relaxed);
+    module.places.store(from.cast_mut(), Ordering::Relaxed);
     let trace = trace();
     trace.path.add(b"places-").number(module.first.load(Ordering::Relaxed).into());
     let size = count * 8;

@@ -7,6 +7,7 @@
 #![no_std]
 #![allow(unsafe_op_in_unsafe_fn)] // Every function here has the contract of a C function.
 
+mod delay_points;
 mod file_accesses;
 mod file_calls;
 mod format;
@@ -29,6 +30,7 @@ pub unsafe extern "C" fn __sanitizer_cov_trace_pc_guard(guard: *const u32) {
     if id != 0 {
         thread::record(id);
         schedule::step(thread::current(), id);
+        delay_points::step(thread::current(), id);
     }
 }
 
@@ -81,6 +83,7 @@ unsafe extern "C" fn record_call_site(address: usize) {
         if id != 0 {
             thread::record(id);
             schedule::step(thread::current(), id);
+            delay_points::step(thread::current(), id);
         }
     }
 }

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{Ordering, compiler_fence};
 
+use crate::delay_points::POINTS;
 use crate::format::{ATTEMPT_LIMIT, HEAD, Head, MAGIC, NO_ROOM, STEPS, THREAD_LIMIT, UNKNOWN, VERSION, WHOLE};
 use crate::process;
 use crate::schedule::ScheduledThread;
@@ -39,6 +40,8 @@ pub struct Thread {
     pub forks: u32,
     pub steps: [u32; STEPS],
     pub schedule: ScheduledThread,
+    /// How often it has run through each given point.
+    pub passed: [u16; POINTS],
 }
 
 const RECORDING: u32 = 0;

@@ -174,6 +174,9 @@ impl Engine {
                 Some(environment) if environment.phase == EnvironmentPhase::Starting => {}
                 // Its last messages may arrive after it was killed at the end of the budget.
                 Some(environment) if environment.phase == EnvironmentPhase::Ready && !self.stop.is_exhausted() => {
+                    if let Some(builds) = &self.launch().builds {
+                        builds.set_made();
+                    }
                     break environment.listing.clone();
                 }
                 _ => {

@@ -8,6 +8,8 @@ use unflake_model::{Granularity, Layer};
 use unflake_protocol::{InjectedAgent, MissedAgent};
 use unflake_worlds::PrivateRequest;
 
+use crate::shared_builds::SharedBuilds;
+
 /// How to start the user's runner, and the limits that apply to it.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -39,6 +41,8 @@ pub struct Launch {
     pub filter: bool,
     /// Whether to record what tests depend on, from the first pass on.
     pub depends: Option<Granularity>,
+    /// What earlier engines of this command have built and listed. None: nothing is shared.
+    pub builds: Option<SharedBuilds>,
     /// Working directory of the command. None: that of unflake.
     pub directory: Option<PathBuf>,
     /// What is private in private worlds. None: nothing.

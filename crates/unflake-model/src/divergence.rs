@@ -67,6 +67,8 @@ impl ForcedValue {
     pub const WAIT: &str = "wait()";
     /// The name of how fast clocks run: how many times as fast. It is forced everywhere, not at a line.
     pub const SPEED: &str = "speed()";
+    /// The name of how many milliseconds a thread is delayed at a line.
+    pub const DELAY: &str = "delay()";
 
     /// The setting of a factor that forces the failing or the passing value: `a.py:18:name=0.5`.
     pub fn setting(&self, fails: bool) -> String {

@@ -57,11 +57,13 @@ pub mod variables {
     /// For a driver: a directory shared by the drivers of all worlds of a run, removed with the
     /// run.
     pub const SHARED: &str = "UNFLAKE_SHARED";
+    /// For a driver: builds and lists in that directory are those of this run, too.
+    pub const REUSED: &str = "UNFLAKE_REUSED";
     /// How a process enters a private world, as JSON.
     pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
     /// All of them.
-    pub const ALL: [&str; 15] = [
+    pub const ALL: [&str; 16] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -76,6 +78,7 @@ pub mod variables {
         FILTER,
         DOOR,
         SHARED,
+        REUSED,
         PRIVATE,
     ];
 }

@@ -97,6 +97,14 @@ pub(crate) fn proof_text(proof: &ForcedValue) -> String {
         let (failing, passing) = (wait(failing), wait(passing));
         return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
     }
+    if name == ForcedValue::DELAY {
+        let passing = match passing.split_once(" at ") {
+            Some((delay, line)) => format!("delayed by {delay} ms at {line} instead"),
+            None => "not delayed".to_owned(),
+        };
+        let fails = format!("delayed by {failing} ms there: fails {failed} of {failed}");
+        return format!("{fails}; {passing}: passes {passed} of {passed}");
+    }
     if name == ForcedValue::SPEED {
         let [failing, passing] = [failing, passing].map(|speed| match &**speed {
             "1" => "as it is".to_owned(),

@@ -51,6 +51,13 @@ impl SpawnSpec {
         settings.flat_map(|text| text.split(';')).any(|word| SEEDS.iter().any(|seed| word.starts_with(seed)))
     }
 
+    /// What its processes are told under this name.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        let text = self.variables.iter().find(|(variable, _)| variable == SHIM_SETTINGS)?.1.as_deref()?;
+        let words = text.split_once(";page=").map_or(text, |(words, _)| words);
+        words.split(';').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+    }
+
     /// Prepares a command to start in the world, which must still exist when it starts.
     pub fn prepare(&self, command: &mut Command) {
         for (name, value) in &self.variables {

@@ -17,6 +17,10 @@ use crate::runtime_support::RuntimeSupport;
 pub struct SpawnSpec {}
 
 impl SpawnSpec {
+    pub fn setting(&self, _: &str) -> Option<String> {
+        None
+    }
+
     pub fn prepare(&self, _: &mut Command) {}
 
     #[must_use]

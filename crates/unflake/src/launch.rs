@@ -35,6 +35,7 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         layers: Vec::new(),
         filter: false,
         depends: None,
+        builds: None,
         directory: None,
         private: None,
         jobs: settings.jobs.value,

@@ -82,6 +82,11 @@ fn rust_threads() {
 }
 
 #[test]
+fn rust_threads_that_are_not_waited_for() {
+    check("schedule/rust/short_wait");
+}
+
+#[test]
 fn java_threads() {
     check("schedule/java/lazy_rates");
 }
@@ -100,6 +105,8 @@ fn cpp_threads() {
     let fails = |seed: u32| !passes(&sandbox, &seed.to_string(), &specimen.schedule.race, &specimen.args);
     assert!((1..=12).any(fails), "passed under twelve schedules");
     assert!(passes(&sandbox, "off", &specimen.schedule.race, &specimen.args), "failed without a delay");
+    let point = &specimen.schedule.fails[1];
+    assert!(!passes(&sandbox, point, &specimen.schedule.race, &specimen.args), "passed under {point}");
     // Of a program without a build of CMake, it says how to build one that can be traced.
     shell("mkdir plain && cp build/catalogue_test plain/");
     let advice = sandbox.unflake(["trace", &specimen.schedule.race, "--", "plain/catalogue_test"]).finish();

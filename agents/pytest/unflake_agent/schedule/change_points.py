@@ -28,13 +28,13 @@ EXECUTIONS_OF_LINE = 20
 # Where points are given.
 GIVEN_DELAY, GIVEN_LIMIT = 0.05, 5.0
 NEVER = 1 << 60
-POINT = re.compile(r"(?P<file>.+?):(?P<line>\d+)(#(?P<n>\d+))?(@(?P<thread>.+))?$")
+POINT = re.compile(r"(?P<file>.+?):(?P<line>\d+)(#(?P<n>\d+))?(@(?P<thread>[^=]+))?(=(?P<ms>\d+))?$")
 NAMED_BY_FUNCTION = re.compile(r".*\((.+)\)$")
 NUMBER = re.compile(r"[-_]?\d+")
 
 
 class Point:
-    """`FILE:LINE`, `FILE:LINE#N`, `FILE:LINE@THREAD` or all of it. A file matches by its end."""
+    """`FILE:LINE#N@THREAD=MILLISECONDS`, of which the line is enough. A file matches by its end."""
 
     def __init__(self, text):
         found = POINT.match(text.strip())
@@ -42,6 +42,7 @@ class Point:
             raise ValueError(text)
         self.file, self.line = found.group("file"), int(found.group("line"))
         self.n, self.thread = int(found.group("n") or 0), found.group("thread")
+        self.delay = int(found.group("ms")) / 1000 if found.group("ms") else GIVEN_DELAY
 
     def is_at(self, file, line):
         return line == self.line and ("/" + file).endswith("/" + self.file)
@@ -108,13 +109,16 @@ class GivenPoints:
         self._points = points
 
     def line(self, name, thread):
-        return Site(name, thread, self._gap(name, thread), GIVEN_DELAY)
+        here = self._here(name, thread)
+        return Site(name, thread, self._gap(here), max((one.delay for one in here), default=GIVEN_DELAY))
 
     wait = line
 
-    def _gap(self, name, thread):
+    def _here(self, name, thread):
         file, _, line = name.rpartition(":")
-        here = [one for one in self._points if one.is_at(file, int(line)) and one.thread in (None, thread)]
+        return [one for one in self._points if one.is_at(file, int(line)) and one.thread in (None, thread)]
+
+    def _gap(self, here):
         if any(not one.n for one in here):
             return lambda count: 1
         times = sorted({one.n for one in here})

@@ -19,10 +19,13 @@ use crate::project_files::isolation::COPIES_DIR;
 
 const PREFIX: &str = "unflake-run-";
 pub(crate) const SOCKET: &str = "s";
+/// A file of directories that have builds and no socket.
+pub(crate) const BUILDS: &str = "builds";
 /// A younger directory may not be locked yet.
 const MIN_AGE: Duration = Duration::from_secs(60);
 
 /// The directory of this run. Removed on drop.
+#[derive(Debug)]
 pub(crate) struct RunDir {
     // Declared first: the lock outlives the directory.
     directory: TempDir,
@@ -69,7 +72,7 @@ fn abandoned(base: &Path, min_age: Duration) -> impl Iterator<Item = (PathBuf, F
         let has_no_copies = || fs::symlink_metadata(path.join(COPIES_DIR)).is_err();
         let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         path.symlink_metadata().is_ok_and(|found| found.is_dir() && found.uid() == user && is_old(&found))
-            && (is_socket(&path.join(SOCKET)) && has_no_copies() || is_empty())
+            && (is_socket(&path.join(SOCKET)) && has_no_copies() || is_empty() || path.join(BUILDS).exists())
     };
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
     entries

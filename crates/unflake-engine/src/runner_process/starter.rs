@@ -11,7 +11,7 @@ use std::sync::mpsc::Sender;
 use tracing::debug;
 use unflake_model::Granularity;
 use unflake_protocol::InjectedAgent;
-use unflake_protocol::variables::{DOOR, PRIVATE, SHARED};
+use unflake_protocol::variables::{DOOR, PRIVATE, REUSED, SHARED};
 use unflake_worlds::{OpenWorld, PrivatePlan, SharedPart, SpawnSpec};
 
 use crate::agent_cache;
@@ -22,6 +22,7 @@ use crate::launch::{Launch, StartError};
 use crate::runner_process::output::RunnerOutput;
 use crate::runner_process::run_dir::{RunDir, SOCKET};
 use crate::runner_process::supervisor::Supervisor;
+use crate::shared_builds::SharedBuilds;
 
 pub(crate) struct RunnerStarter {
     run_dir: RunDir,
@@ -56,7 +57,7 @@ impl RunnerStarter {
         };
         let agents = launch.agents.iter().map(unpack).collect::<Result<_, _>>();
         let agents = agents.map_err(StartError::in_operation("lay out the agent for the runner"))?;
-        let shared = run_dir.path().to_owned();
+        let shared = launch.builds.as_ref().map_or(run_dir.path(), SharedBuilds::directory).to_owned();
         Ok(Self { run_dir, launch, agents, world: None, shared, private: OnceCell::new(), inputs })
     }
 
@@ -160,6 +161,9 @@ impl RunnerStarter {
         if self.launch.driver.is_some() {
             if !self.launch.suite {
                 variables.push((SHARED.to_owned(), self.shared.to_string_lossy().into_owned()));
+                if self.launch.builds.as_ref().is_some_and(SharedBuilds::are_made) {
+                    variables.push((REUSED.to_owned(), "1".to_owned()));
+                }
             }
             // A driver is part of unflake and stays outside of the world: it lists tests as usual
             // and starts the project's processes in the world.

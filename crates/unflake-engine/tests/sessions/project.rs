@@ -62,6 +62,7 @@ impl EngineProject {
             layers: Vec::new(),
             filter: false,
             depends: None,
+            builds: None,
             directory: None,
             jobs,
             timeout: Some(Duration::from_secs(3)),

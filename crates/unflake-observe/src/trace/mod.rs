@@ -66,6 +66,7 @@ mod files;
 #[path = "../../../../agents/native/format.rs"]
 #[allow(dead_code, unreachable_pub)] // The runtime uses the rest of it.
 mod format;
+mod line_addresses;
 mod lines;
 mod nondeterminism_calls;
 mod places;
@@ -80,6 +81,7 @@ pub use depends::{Depends, ToolHome};
 pub use error::Error;
 pub use executed::ExecutedCode;
 pub use file_accesses::FileAccesses;
+pub use line_addresses::{LineAddresses, traced_binaries};
 pub use lines::{Lines, LinesOf, Project, TracedLine};
 pub use nondeterminism_calls::CallTable;
 pub use places::{CallPath, Frame, Places};
@@ -96,6 +98,8 @@ pub mod variables {
     pub const TRACE_THREAD_EVENTS: &str = "UNFLAKE_TRACE_THREAD_EVENTS";
     /// The maximum number of recorded events per attempt.
     pub const TRACE_EVENTS: &str = "UNFLAKE_TRACE_EVENTS";
+    /// Where threads are delayed, by addresses: `agents/native/delay_points.rs` has the format.
+    pub const DELAY_AT: &str = "UNFLAKE_DELAY_AT";
     /// A directory of tables with the project's own places of each program; other places are not
     /// traced.
     pub const TRACE_OWN: &str = "UNFLAKE_TRACE_OWN";

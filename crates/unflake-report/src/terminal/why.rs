@@ -179,7 +179,7 @@ fn reproduced<'a>(root: &'a Finding, all: &'a [Finding]) -> &'a Finding {
     let has_world = |finding: &&Finding| matches!(&finding.detail, Detail::Factor(influence) if influence.confidence == Confidence::Proven);
     match &root.detail {
         Detail::Divergence(Divergence { proof: Some(proof), .. })
-            if [ForcedValue::WAIT, ForcedValue::SPEED].contains(&&*proof.name) =>
+            if [ForcedValue::WAIT, ForcedValue::SPEED, ForcedValue::DELAY].contains(&&*proof.name) =>
         {
             root
         }

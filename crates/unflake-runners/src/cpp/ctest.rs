@@ -4,15 +4,17 @@
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
+use tracing::debug;
+use unflake_observe::trace::TraceRuntime;
 use unflake_protocol::{Failure, Outcome, TestNeeds};
 
-use crate::cpp::{self, gtest_output};
+use crate::cpp::{self, gtest_output, traced_build};
 use crate::driver::list_context::ListContext;
 use crate::driver::program::{OutputListener, Program, SingleTestListener};
 use crate::driver::suite::{ListError, ListedSuite, TestCase};
@@ -68,8 +70,9 @@ pub(crate) struct Ctest;
 
 static PROFILE: Profile = Profile {
     name: "CTest",
-    // A test may be any command, so nothing is known of the programs.
-    capabilities: Capabilities { fork: true, ..Capabilities::NONE },
+    // A test may be any command, so nothing is known of the programs. One that cannot be built for tracing
+    // runs as it is.
+    capabilities: Capabilities { fork: true, trace: true, ..Capabilities::NONE },
     texts: Texts { example: Some("ctest"), starts_by: Some("`ctest`"), ..Texts::NONE },
     ..cpp::PROFILE
 };
@@ -123,7 +126,8 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
         plain.extend(["--output-on-failure".to_owned(), "-R".to_owned(), format!("^{}$", escaped(&name))]);
         let skipped = listed.flag("DISABLED").then(|| "disabled".to_owned());
         let needs = listed.needs();
-        let program = Arc::new(CtestProgram::of(listed, &plain, timeout));
+        let tracing = context.tracing.map(|recorder| (recorder.runtime.clone(), context.env_changes.clone()));
+        let program = Arc::new(CtestProgram { tracing, ..CtestProgram::of(listed, &plain, timeout) });
         suite.tests.push(TestCase { skipped, needs, ..TestCase::new(name.clone(), name, program, plain) });
     }
     if is_shuffled {
@@ -237,6 +241,10 @@ impl CtestTest {
 struct CtestProgram {
     start: ProcessSpec,
     rules: Option<Arc<PassRules>>,
+    /// What a build for tracing needs, where lines are wanted.
+    tracing: Option<(TraceRuntime, EnvChanges)>,
+    /// The program of that build, made when the test first runs. None: it cannot be made.
+    traced: OnceLock<Option<PathBuf>>,
 }
 
 /// How CTest decides the result of a test that the driver starts directly.
@@ -256,6 +264,8 @@ impl CtestProgram {
             None => Self {
                 start: ProcessSpec { words: through_ctest.to_vec(), merged: true, ..ProcessSpec::default() },
                 rules: None,
+                tracing: None,
+                traced: OnceLock::new(),
             },
         }
     }
@@ -284,7 +294,7 @@ impl CtestProgram {
                 _ => return None,
             }
         }
-        Some(Self { start, rules: Some(Arc::new(rules)) })
+        Some(Self { start, rules: Some(Arc::new(rules)), tracing: None, traced: OnceLock::new() })
     }
 }
 
@@ -295,7 +305,17 @@ fn variables(assignments: &[String]) -> EnvChanges {
 
 impl Program for CtestProgram {
     fn start(&self, _cases: &[&TestCase], _jobs: u32) -> Result<ProcessSpec, String> {
-        Ok(self.start.clone())
+        let mut start = self.start.clone();
+        if let Some((runtime, env)) = self.tracing.as_ref().filter(|_| self.rules.is_some()) {
+            let build = || {
+                let built = traced_build::program(Path::new(&start.words[0]), runtime, env);
+                built.inspect_err(|error| debug!(program = start.words[0], why = error.text, "cannot be traced")).ok()
+            };
+            if let Some(program) = self.traced.get_or_init(build) {
+                start.words[0] = program.to_string_lossy().into_owned();
+            }
+        }
+        Ok(start)
     }
 
     fn listener(&self, _cases: &[&TestCase]) -> Box<dyn OutputListener> {

@@ -19,6 +19,8 @@ pub(crate) struct DriverEnv {
     pub(crate) cache: Option<PathBuf>,
     /// A directory that the drivers of all worlds of this run share.
     pub(crate) shared: Option<PathBuf>,
+    /// Whether builds and lists in it are those of this run, too.
+    pub(crate) reuses: bool,
     /// Whether to record the lines that tests run through.
     pub(crate) traced: bool,
     /// … with the values of variables.
@@ -51,6 +53,7 @@ impl DriverEnv {
             output_limit: env::var(variables::OUTPUT_LIMIT).ok().and_then(|text| text.parse().ok()).unwrap_or(65_536),
             cache: env::var_os(variables::CACHE).map(PathBuf::from),
             shared: env::var_os(variables::SHARED).map(PathBuf::from),
+            reuses: env::var_os(variables::REUSED).is_some(),
             traced: env::var_os(variables::TRACED).is_some(),
             layers: env::var(variables::LAYERS).ok(),
             filter: env::var_os(variables::FILTER).is_some(),

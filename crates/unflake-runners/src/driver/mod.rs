@@ -4,6 +4,7 @@ pub(crate) mod agent_error;
 pub(crate) mod assertion_filter;
 pub(crate) mod build_cache;
 pub(crate) mod connection;
+pub(crate) mod delay_points;
 pub(crate) mod driver_env;
 pub(crate) mod list_context;
 pub(crate) mod order_runner;

@@ -254,6 +254,9 @@ impl OrderRunner<'_> {
             is_there = spec.has_program();
             if let Some((recorder, directory)) = &trace {
                 spec.variables.extend(recorder.variables(directory));
+                let points = self.spawn.and_then(|world| world.setting("delay-at"));
+                let delays = recorder.delays(points, &spec);
+                spec.variables.extend(delays);
             }
             spec.spawn = self.spawn.cloned();
             if let Some(directory) = &files {

@@ -76,7 +76,7 @@ pub(crate) fn run(
         run_dir: &env.run_dir,
         cache,
         shared: env.shared.as_deref(),
-        in_other_world: env.spawn.is_some(),
+        in_other_world: env.spawn.is_some() || env.reuses,
         is_seeded: env.spawn.as_ref().is_some_and(SpawnSpec::has_seeds),
         tracing: recorder.as_ref(),
         layers: env.layers.as_deref(),

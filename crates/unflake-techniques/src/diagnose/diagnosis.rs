@@ -18,7 +18,7 @@ use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
-use crate::diagnose::steps::{DiagnosisStep, most_seeds, steps};
+use crate::diagnose::steps::{DiagnosisStep, delays_early, most_seeds, steps};
 use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
@@ -31,7 +31,8 @@ use crate::{Recordings, Technique};
 /// them may take so many times what was spent until then, and at least so many seconds.
 const OTHERS_SHARE: f64 = 2.0;
 const OTHERS_SECONDS: f64 = 10.0;
-
+/// A run that takes less than this is short.
+const SHORT: f64 = 0.2;
 /// How much of its time the search of orders takes where no order changes anything.
 const PATIENCE: f64 = 0.4;
 
@@ -137,14 +138,18 @@ impl Diagnosis {
     pub fn steps_left(&self) -> Vec<DiagnosisStep> {
         if self.costs.is_empty() && self.config.steps.is_none() && !self.matching.is_empty() {
             // The retries did not end.
-            return steps(
-                self.alone.count,
-                self.differs_by_process.get(),
-                self.config.verdict,
-                self.config.slow_starts,
-            );
+            return self.next_steps(self.alone.count, self.differs_by_process.get(), self.config.verdict);
         }
         self.left.iter().copied().collect()
+    }
+
+    fn next_steps(&self, count: FailureCount, differs: bool, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
+        let steps = steps(count, differs, verdict, self.config.slow_starts);
+        // Agents that name delays find the line without a single long one.
+        match self.config.can_trace && self.config.schedules.is_some() && !self.config.names_delays {
+            true => delays_early(steps, self.config.slow_starts),
+            false => steps,
+        }
     }
 
     /// What each step took, in the order in which they ran. The last one may have been cut short.
@@ -223,7 +228,10 @@ impl Diagnosis {
             DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
-                let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get());
+                let is_short = self.alone.seconds.is_some_and(|seconds| seconds < SHORT);
+                // Programs start in no time, runners in a language do not.
+                let is_cheap = is_short && !self.config.names_delays && !self.config.slow_starts;
+                let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get(), is_cheap);
                 let in_forks = self.config.seed_of_forks.filter(|_| !self.differs_by_process.get());
                 Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), in_forks, most, seconds))
             }
@@ -278,15 +286,13 @@ impl Diagnosis {
         let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
         self.costs.push(done.cost());
         if done.cost.step == DiagnosisStep::Retries {
-            self.left =
-                steps(self.alone.count, self.differs_by_process.get(), self.config.verdict, self.config.slow_starts)
-                    .into();
+            self.left = self.next_steps(self.alone.count, self.differs_by_process.get(), self.config.verdict).into();
         }
         // Neither a second run nor another order explains these failures, so chance may decide.
         let searched = matches!(done.cost.step, DiagnosisStep::Idempotence | DiagnosisStep::Order);
         if searched && done.count.is_mixed() && found.is_empty() && self.config.steps.is_none() {
             self.unexplained = self.unexplained + done.count;
-            self.left = steps(done.count, false, None, self.config.slow_starts).into();
+            self.left = self.next_steps(done.count, false, None).into();
         }
         let is_proven = found.iter().any(|finding| finding.confidence() == Some(Confidence::Proven));
         match done.cost.step {

@@ -5,6 +5,7 @@ use unflake_model::VerdictKind;
 use crate::stats::failure_rate::FailureCount;
 
 const FEW_SEEDS: u32 = 8;
+const CHEAP_SEEDS: u32 = 48;
 const SEEDS: u32 = 24;
 const MOST_SEEDS: u32 = 64;
 
@@ -60,7 +61,8 @@ impl DiagnosisStep {
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Order | Self::Factors | Self::Schedules | Self::CompanySchedules | Self::Seeds => 0.4,
-            Self::CombinedFactors | Self::Speed | Self::Company => 0.5,
+            Self::CombinedFactors | Self::Speed => 0.5,
+            Self::Company => 0.25,
             _ => 1.0,
         }
     }
@@ -105,10 +107,27 @@ pub(crate) fn steps(
     }
 }
 
-/// Seeds to try: of a test that never varied a few, else so many that one of them fails in nearly
-/// all cases, at the rate with which it failed.
-pub(crate) fn most_seeds(alone: FailureCount, differs: bool) -> u32 {
+/// The same steps for a runner whose traces name the lines where threads can be delayed: a single long
+/// delay finds what many short ones find, and names the line. Where each run starts a
+/// slow process it comes before searches of many runs.
+pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> Vec<DiagnosisStep> {
+    use DiagnosisStep::{Company, Divergence, Order, Schedules, Seeds, Speed};
+    let Some(at) = steps.iter().position(|step| *step == Divergence) else { return steps };
+    let step = steps.remove(at);
+    let is_late = |step: &DiagnosisStep| matches!(step, Order | Company | Seeds | Speed | Schedules);
+    let place = match slow_starts {
+        true => steps.iter().position(is_late),
+        false => steps.iter().position(|step| *step == Schedules),
+    };
+    steps.insert(place.unwrap_or(at).min(at), step);
+    steps
+}
+
+/// Seeds to try: of a test that never varied a few, or more where each costs little, else so many that
+/// one of them fails in nearly all cases, at the rate with which it failed.
+pub(crate) fn most_seeds(alone: FailureCount, differs: bool, is_cheap: bool) -> u32 {
     match alone.is_mixed() {
+        false if is_cheap => CHEAP_SEEDS,
         false => FEW_SEEDS,
         // Few of those runs were processes of their own.
         true if differs => SEEDS,
@@ -134,12 +153,28 @@ mod tests {
     }
 
     #[test]
+    fn delays_at_lines_come_before_what_takes_many_runs() {
+        let passes = FailureCount::new(0, 6);
+        let quick = delays_early(steps(passes, false, None, false), false);
+        let expected = [Idempotence, Order, Company, Seeds, Speed, Divergence, Schedules, CompanySchedules, Factors];
+        assert_eq!(quick, expected);
+        assert_eq!(
+            delays_early(steps(passes, false, None, true), true)[..3],
+            [Idempotence, CombinedFactors, Divergence]
+        );
+        let varies = delays_early(steps(FailureCount::new(2, 6), false, None, true), true);
+        assert_eq!(varies, [Divergence, Speed, Seeds, Schedules, Factors]);
+        assert_eq!(delays_early(vec![Speed, Seeds], false), [Speed, Seeds]);
+    }
+
+    #[test]
     fn a_rare_failure_needs_more_seeds() {
-        assert_eq!(most_seeds(FailureCount::new(0, 44), false), 8);
-        assert_eq!(most_seeds(FailureCount::new(3, 6), false), 24);
-        assert_eq!(most_seeds(FailureCount::new(1, 16), false), 48);
-        assert_eq!(most_seeds(FailureCount::new(1, 100), false), 64);
-        assert_eq!(most_seeds(FailureCount::new(1, 41), true), 24);
+        assert_eq!(most_seeds(FailureCount::new(0, 44), false, false), 8);
+        assert_eq!(most_seeds(FailureCount::new(3, 6), false, false), 24);
+        assert_eq!(most_seeds(FailureCount::new(1, 16), false, false), 48);
+        assert_eq!(most_seeds(FailureCount::new(1, 100), false, false), 64);
+        assert_eq!(most_seeds(FailureCount::new(1, 41), true, false), 24);
+        assert_eq!(most_seeds(FailureCount::new(0, 44), false, true), 48);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use unflake_model::{
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
+use crate::divergence::delay_points::{DelayPoint, delay_points};
 use crate::divergence::wait_lines::wait_lines;
 use crate::finding::finding;
 use crate::search::budget::Budget;
@@ -63,6 +64,8 @@ pub struct Locate {
     pub matching: Vec<TestId>,
     /// The lines of the test that wait, the likeliest to decide first.
     pub waits: Vec<SourceLine>,
+    /// Where its threads can be delayed.
+    pub points: Vec<DelayPoint>,
     isolated: bool,
     runs: Vec<TracedRun>,
     counts: LocateCounts,
@@ -87,6 +90,7 @@ impl Locate {
             config,
             matching: Vec::new(),
             waits: Vec::new(),
+            points: Vec::new(),
             isolated: false,
             runs: Vec::new(),
             counts: LocateCounts::default(),
@@ -229,6 +233,7 @@ impl Technique for Locate {
                 let is_first_failure = self.counts.failed == 1 && attempt.outcome.is_failure();
                 if self.runs.len() == 1 || is_first_failure {
                     self.waits = wait_lines(recordings.traces, &self.runs);
+                    self.points = delay_points(recordings.traces, &self.runs);
                 }
             }
             // A test that cannot run once cannot run at all.
@@ -241,6 +246,7 @@ impl Technique for Locate {
         let [test] = &self.matching[..] else { return Vec::new() };
         let test = test.clone();
         self.waits = wait_lines(recordings.traces, &self.runs);
+        self.points = delay_points(recordings.traces, &self.runs);
         // If the first runs yield nothing (skipped, timed out, no trace), neither will more.
         let in_vain = self.requested > 0 && self.runs.is_empty();
         if self.done || in_vain || self.budget.is_exhausted() || self.is_clear(recordings.traces) {

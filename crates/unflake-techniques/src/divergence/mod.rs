@@ -9,7 +9,8 @@
 //!   `value_text` values that separate failing from passing runs; both yield a `candidate`
 //! - `cause` classifies the root cause; `no_divergence` words the answer when nothing separates the
 //!   runs
-//! - `wait_lines` lists the lines that wait, for interventions
+//! - `wait_lines` lists the lines that wait, `delay_points` those at which a thread can be delayed, for
+//!   interventions
 //! - `recorded_traces` provides traces as literals, for tests
 
 pub(crate) mod aligned_runs;
@@ -18,6 +19,7 @@ pub(crate) mod cause;
 pub(crate) mod common_prefix;
 pub(crate) mod conclusion;
 pub(crate) mod cross_thread_edges;
+pub(crate) mod delay_points;
 pub(crate) mod edges;
 pub(crate) mod failure_line;
 pub(crate) mod features;

@@ -37,7 +37,7 @@ enum Schedule {
     },
 }
 
-/// `FILE:LINE`, for every thread and time, or `FILE:LINE#TIME@THREAD` with one of the two or both.
+/// `FILE:LINE`, for every thread and time, or `FILE:LINE#TIME@THREAD=MILLISECONDS` with any of the three.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ChangePoint(String);
 
@@ -45,12 +45,16 @@ impl FromStr for ChangePoint {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let (place, thread) = text.split_once('@').map_or((text, None), |(place, thread)| (place, Some(thread)));
+        let (point, length) = text.rsplit_once('=').map_or((text, None), |(point, length)| (point, Some(length)));
+        let (place, thread) = point.split_once('@').map_or((point, None), |(place, thread)| (place, Some(thread)));
         let (place, time) = place.split_once('#').map_or((place, None), |(place, time)| (place, Some(time)));
         let (file, line) = place.rsplit_once(':').ok_or(())?;
         let is_word = |text: &str| !text.is_empty() && !text.contains([',', ';', ' ']);
         let is_number = |text: &str| text.parse::<u32>().is_ok_and(|number| number.to_string() == text);
-        let fits = is_word(file) && is_number(line) && time.is_none_or(is_number) && thread.is_none_or(is_word);
+        let fits = is_word(file)
+            && is_number(line)
+            && [time, length].into_iter().flatten().all(is_number)
+            && thread.is_none_or(|thread| is_word(thread) && !thread.contains('='));
         fits.then(|| Self(text.to_owned())).ok_or(())
     }
 }
@@ -151,6 +155,8 @@ mod tests {
             "7:20",
             "a.py:3",
             "src/a.py:3#2@main",
+            "src/a.rs:3#2@main.0=500",
+            "a.py:3=20",
             "a.py:3@more-1,b.py:5#1",
             "a.py:3 after b.py:5#2",
         ];
@@ -173,6 +179,9 @@ mod tests {
             "a;b.py:3",
             "a.py:3 after ",
             "a.py:3#",
+            "a.py:3=",
+            "a.py:3=x",
+            "a.py:3@a=b=4",
         ] {
             assert!(text.parse::<Schedule>().is_err(), "{text}");
         }

@@ -36,6 +36,7 @@ fn observe(
     let directory = tree.path().join(below);
     let launch = Launch {
         command: command(&launch.command, &here),
+        builds: None,
         directory: Some(directory),
         layers: Vec::new(),
         filter: false,

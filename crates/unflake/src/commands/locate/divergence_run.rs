@@ -4,11 +4,11 @@
 use std::env;
 use std::time::Instant;
 
-use unflake_engine::{Launch, Tracing};
+use unflake_engine::{Launch, SharedBuilds, Tracing};
 use unflake_model::{PreparedReport, SourceLine, World};
 use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
-use unflake_techniques::{Locate, LocateConfig, LocateCounts};
+use unflake_techniques::{DelayPoint, Locate, LocateConfig, LocateCounts};
 
 use crate::config::project;
 use crate::config::settings::{self, Settings};
@@ -32,6 +32,8 @@ pub(crate) struct LocateRequest {
     pub(crate) lines_only: bool,
     /// Worlds in which the runs take turns. Empty: none but the user's.
     pub(crate) worlds: Vec<World>,
+    /// What earlier runs of the same command have built.
+    pub(crate) builds: Option<SharedBuilds>,
 }
 
 /// The result of a search, or of one that was made earlier.
@@ -40,6 +42,8 @@ pub(crate) struct LocateResult {
     pub(crate) counts: LocateCounts,
     /// The lines of the test that wait.
     pub(crate) waits: Vec<SourceLine>,
+    /// Where its threads can be delayed.
+    pub(crate) points: Vec<DelayPoint>,
     pub(crate) conclusion: Conclusion,
     /// Whether the budget was exhausted.
     pub(crate) cut_short: bool,
@@ -63,7 +67,8 @@ pub(crate) fn search(
     let tracing = if wanted.lines_only { Tracing::Lines } else { Tracing::Values };
     let time = settings::engine_limit(wanted.seconds);
     let private = private_files(settings, &context.here);
-    let launch = Launch { suite: false, traced: Some(tracing), time, private, ..launch(settings) };
+    let builds = wanted.builds.clone();
+    let launch = Launch { suite: false, traced: Some(tracing), time, private, builds, ..launch(settings) };
     let root = project::find(&context.here);
     // Its file has no name, so nothing is left of it even where unflake is killed.
     let archive = TraceArchive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;
@@ -97,7 +102,8 @@ pub(crate) fn search(
     }
     let cut_short = began.elapsed().as_secs_f64() >= wanted.seconds;
     let (counts, waits) = (locate.counts(), std::mem::take(&mut locate.waits));
-    let mut result = LocateResult { record: done.record, counts, waits, conclusion, cut_short, kept: false };
+    let points = std::mem::take(&mut locate.points);
+    let mut result = LocateResult { record: done.record, counts, waits, points, conclusion, cut_short, kept: false };
     if let (Some(tree), [test]) = (tree, &locate.matching[..])
         && result.is_about_the_test()
     {

@@ -51,7 +51,15 @@ pub(crate) fn as_result(ready: &ReadyReport, answers: &[Feedback]) -> LocateResu
         LocateCounts { passed: made.passed, failed: made.failed, timed_out: made.timed_out, ..LocateCounts::default() };
     let exit = if made.exit == 0 { Exit::Success } else { Exit::RealFailures };
     let conclusion = exit.because(&made.meaning);
-    LocateResult { record, counts, waits: Vec::new(), conclusion, cut_short: made.cut_short, kept: true }
+    LocateResult {
+        record,
+        counts,
+        waits: Vec::new(),
+        points: Vec::new(),
+        conclusion,
+        cut_short: made.cut_short,
+        kept: true,
+    }
 }
 
 fn note(ready: &ReadyReport) -> String {

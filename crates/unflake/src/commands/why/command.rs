@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use unflake_engine::SharedBuilds;
 use unflake_report::{self as report, LocateReport, RunReport, WhyReport, WhyStep};
 
 use crate::args::why::WhyArgs;
@@ -45,7 +46,8 @@ pub(crate) fn run(args: WhyArgs, context: &Context) -> Result<Exit, CommandError
     if args.is_fixed {
         return fix_check::run(test, args.rate, seconds, settings, context, &args.output);
     }
-    let result = DiagnosisRequest { test, seconds, quiet, settings, context }.run()?;
+    let result =
+        DiagnosisRequest { test, seconds, quiet, settings, context, builds: SharedBuilds::new().ok() }.run()?;
     let page = write_page(&result.record, settings, context);
     let DiagnosisResult { record, conclusion, .. } = &result;
     let facts = CommandFacts::search("why");
@@ -81,6 +83,7 @@ fn all(
     files: ReportFiles,
 ) -> Result<Exit, CommandError> {
     let began = Instant::now();
+    let builds = SharedBuilds::new().ok();
     let tests = undiagnosed(settings, &context.here)?;
     let mut record: Option<Gathered> = None;
     let (mut found, mut tried, mut errors) = (0, 0, 0);
@@ -91,7 +94,8 @@ fn all(
         }
         tried += 1;
         let seconds = left.min(TIME.as_secs_f64());
-        let request = DiagnosisRequest { test: test.to_string(), seconds, quiet, settings, context };
+        let request =
+            DiagnosisRequest { test: test.to_string(), seconds, quiet, settings, context, builds: builds.clone() };
         match request.run() {
             Ok(result) => {
                 write_page(&result.record, settings, context);

@@ -5,16 +5,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Zoned;
-use unflake_engine::Launch;
+use unflake_engine::{Launch, SharedBuilds};
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, Isolation, NioMode, Purpose,
-    Shows, SourceLine, TestId, World,
+    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, ForcedValue, Isolation, NioMode,
+    Purpose, Shows, SourceLine, TestId, World,
 };
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
-    CombinedScreen, Diagnosis, DiagnosisConfig, DiagnosisStep, ExperimentConfig, Intervention, InterventionConfig,
-    NioConfig, OrderConfig, PassingWorld, StepCost, WaitIntervention, WaitInterventionConfig,
+    CombinedScreen, DelayIntervention, DelayInterventionConfig, DelayPoint, Diagnosis, DiagnosisConfig, DiagnosisStep,
+    ExperimentConfig, Intervention, InterventionConfig, NioConfig, OrderConfig, PassingWorld, StepCost,
+    WaitIntervention, WaitInterventionConfig,
 };
 use unflake_worlds::is_seed;
 
@@ -44,10 +45,11 @@ const FEW_TRACED: u32 = 10;
 const SCHEDULED: u32 = 20;
 /// The factor that forks follow, too.
 const SEED_OF_FORKS: &str = "random-seed";
-/// A test that fails less often is traced with the seed that makes it fail, and with others.
-const SELDOM: f64 = 0.2;
+/// Seeds that are compared with one that makes a test fail.
 const OTHER_SEEDS: RangeInclusive<u64> = 1001..=1010;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
+/// Below this failure rate a test rarely fails while it is traced.
+const RARE: f64 = 0.12;
 /// Runs of an experiment at most.
 const MAX_RUNS: u32 = 1000;
 /// How many printed commands are run, how often one that claims to fail every time, and how long it
@@ -68,6 +70,10 @@ const SHARE_OF_TRACES: f64 = 0.6;
 const SMALL_SHARE_OF_TRACES: f64 = 0.25;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
+/// Traced runs that list where threads can be delayed, and how much of the time goes to them and then to delays.
+const LISTED: u32 = 3;
+const SHARE_OF_LIST: f64 = 0.5;
+const SHARE_OF_DELAYS: f64 = 0.7;
 
 /// The test to diagnose.
 pub(crate) struct DiagnosisRequest<'a> {
@@ -77,6 +83,8 @@ pub(crate) struct DiagnosisRequest<'a> {
     pub(crate) quiet: bool,
     pub(crate) settings: &'a Settings,
     pub(crate) context: &'a Context,
+    /// What its runs build and list once.
+    pub(crate) builds: Option<SharedBuilds>,
 }
 
 pub(crate) struct DiagnosisResult {
@@ -109,16 +117,22 @@ impl DiagnosisRequest<'_> {
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
+            costs.extend(self.forced_delays(&first.matching[0], first.alone(), left(), &mut record)?);
+        }
+        let is_decided = record.findings.iter().any(is_forced_delay);
+        if is_decided {
+            steps.clear();
+        }
+        if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
             steps.remove(0);
             untried = steps.clone();
             let test = &first.matching[0];
             let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
             let passing = passing.filter(|world| !world.failures.is_empty());
-            let mut worlds = compared_schedules(&record);
-            let (failed, all) = first.alone();
-            if worlds.is_empty() && f64::from(failed) < SELDOM * f64::from(all) {
-                worlds = compared_seeds(&record);
-            }
+            let worlds = compared_schedules(&record);
+            // A seed that fails every time shows where, which the few failures without it do not.
+            let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
+            let worlds = if worlds.is_empty() && is_rare { self.compared_seeds(&record) } else { worlds };
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
@@ -130,7 +144,7 @@ impl DiagnosisRequest<'_> {
                 () => TRACED..=MOST_TRACED,
             };
             let is_as_it_is = worlds.is_empty();
-            let (cost, waits) = self.traced(test, runs, worlds, left() * share, &mut record);
+            let (cost, waits, _) = self.traced(test, runs, worlds, left() * share, &mut record);
             costs.extend(cost);
             let ever = outcomes(&record.attempts, test);
             let traced = (ever.0 - before.0, ever.1 - before.1);
@@ -181,7 +195,7 @@ impl DiagnosisRequest<'_> {
         seconds: f64,
     ) -> Result<(Gathered, Diagnosis), CommandError> {
         let settings = self.settings;
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let Plan { baseline, singles, mixes, untried } =
             experiment_plan::plan(&self.plan_context(), &[], &settings.runner());
         let fresh_by = settings.fresh_by.value;
@@ -264,6 +278,17 @@ impl DiagnosisRequest<'_> {
         Ok((done.record, diagnosis))
     }
 
+    /// A launch that reuses what earlier ones have built.
+    fn launch(&self) -> Launch {
+        Launch { builds: self.builds.clone(), ..launch(self.settings) }
+    }
+
+    /// Worlds of seeds with which a test fails and passes. Empty: no seed is proven.
+    fn compared_seeds(&self, record: &Gathered) -> Vec<World> {
+        let is_driven = launch(self.settings).driver.is_some();
+        if is_driven { compared_seeds(record) } else { compared_seeds_of_forks(record) }
+    }
+
     fn plan_context(&self) -> unflake_model::PlanContext {
         experiment_plan::context(&Zoned::now(), &self.settings.command.value)
     }
@@ -273,7 +298,7 @@ impl DiagnosisRequest<'_> {
     fn forced(&self, seconds: f64, record: &mut Gathered) -> Result<Option<StepCost>, CommandError> {
         let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
         let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let (Some(at), Some(kind), None) = (at, kind, &launch.driver) else { return Ok(None) };
         let seeds = record.findings.iter().find_map(|finding| match &finding.detail {
             Detail::Factor(influence) if influence.setting.iter().all(|factor| is_seed(&factor.kind())) => {
@@ -313,7 +338,7 @@ impl DiagnosisRequest<'_> {
         record: &mut Gathered,
     ) -> Result<Option<StepCost>, CommandError> {
         let kind = FactorKind::all().into_iter().find(|kind| kind.forces_values);
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch(self.settings) };
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..self.launch() };
         let (Some(kind), None) = (kind, &launch.driver) else { return Ok(None) };
         let at = record.findings.iter().position(|finding| finding.technique() == "divergence");
         let mut intervention = WaitIntervention::new(WaitInterventionConfig {
@@ -337,6 +362,48 @@ impl DiagnosisRequest<'_> {
         }
         record.absorb(done.record);
         Ok((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }))
+    }
+
+    /// Proves the line at which it matters that a thread is late, by delaying it there. Only where agents do not
+    /// name what seeded schedules delay.
+    fn forced_delays(
+        &self,
+        test: &TestId,
+        alone: (u32, u32),
+        seconds: f64,
+        record: &mut Gathered,
+    ) -> Result<Vec<StepCost>, CommandError> {
+        let launch = self.launch();
+        let kind = FactorKind::all().into_iter().find(|kind| kind.at_lines);
+        let seeds_decide = record.findings.iter().any(is_proven_seed);
+        let always_fails = alone.0 > 0 && alone.0 == alone.1;
+        let (Some(kind), Some(_), false) = (kind, &launch.driver, seeds_decide || always_fails) else {
+            return Ok(Vec::new());
+        };
+        let began = Instant::now();
+        let (cost, waits, points) = self.traced(test, LISTED..=LISTED, Vec::new(), seconds * SHARE_OF_LIST, record);
+        let mut costs: Vec<StepCost> = cost.into_iter().collect();
+        let seconds = (seconds - began.elapsed().as_secs_f64()) * SHARE_OF_DELAYS;
+        if points.is_empty() || seconds < SHORTEST || was_interrupted() {
+            return Ok(costs);
+        }
+        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch };
+        let failures = failures_alone(&record.attempts, test);
+        let config = DelayInterventionConfig { test: test.clone(), points, waits, kind, failures, alone, seconds };
+        let mut intervention = DelayIntervention::new(config);
+        let progress = self.context.progress(self.quiet);
+        let run =
+            TechniqueRun { budget: Some(seconds), ..TechniqueRun::new(self.context, self.settings, launch, progress) };
+        let mut done = run.run(&mut intervention)?;
+        done.finish(&Exit::Success.because(""));
+        let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
+        if !done.record.findings.is_empty() {
+            // A line that was only compared says less about the same.
+            record.findings.retain(|finding| finding.technique() != "divergence");
+        }
+        record.absorb(done.record);
+        costs.extend((executions > 0).then_some(StepCost { step: DiagnosisStep::Intervention, executions, seconds }));
+        Ok(costs)
     }
 
     /// Worlds that disturb the timing of a process: those that made the test fail, then those in which
@@ -366,10 +433,11 @@ impl DiagnosisRequest<'_> {
         worlds: Vec<World>,
         seconds: f64,
         record: &mut Gathered,
-    ) -> (Option<StepCost>, Vec<SourceLine>) {
+    ) -> (Option<StepCost>, Vec<SourceLine>, Vec<DelayPoint>) {
         let test = test.as_str().to_owned();
         let (runs, most) = runs.into_inner();
-        let wanted = LocateRequest { test, runs, most, seconds, lines_only: false, worlds };
+        let wanted =
+            LocateRequest { test, runs, most, seconds, lines_only: false, worlds, builds: self.builds.clone() };
         let progress = self.context.progress(self.quiet);
         match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
             Ok(mut located) => {
@@ -379,11 +447,11 @@ impl DiagnosisRequest<'_> {
                 located.record.notes.extend(notes);
                 let (executions, seconds) = (located.record.attempts.len() as u32, located.record.totals.seconds);
                 record.absorb(located.record);
-                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits)
+                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits, located.points)
             }
             Err(error) => {
                 record.notes.push(format!("lines could not be recorded: {}", error.message));
-                (None, Vec::new())
+                (None, Vec::new(), Vec::new())
             }
         }
     }
@@ -403,12 +471,22 @@ fn compared_schedules(record: &Gathered) -> Vec<World> {
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
 }
 
-/// A proven seed of forks and others, for traces of failing and passing runs. Empty: none is proven.
+/// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
+/// proven.
 fn compared_seeds(record: &Gathered) -> Vec<World> {
     let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
         let Detail::Factor(influence) = &finding.detail else { return None };
+        (!influence.best.is_empty()).then_some([&influence.worst, &influence.best])
+    });
+    proven.into_iter().flatten().map(|factors| World::of(factors.clone())).collect()
+}
+
+/// A proven seed that forks follow, and many others, whose runs cost little. Empty: none is proven.
+fn compared_seeds_of_forks(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
+        let Detail::Factor(influence) = &finding.detail else { return None };
         let [seed] = &influence.setting[..] else { return None };
-        (seed.kind().name == SEED_OF_FORKS).then(|| seed.setting().parse::<u64>().ok())?
+        if seed.kind().name == SEED_OF_FORKS { seed.setting().parse::<u64>().ok() } else { None }
     });
     let seeded = |seed| World { seed: Some(seed), ..World::default() };
     proven.map_or(Vec::new(), |fails| OTHER_SEEDS.flat_map(|other| [seeded(fails), seeded(other)]).collect())
@@ -477,6 +555,14 @@ fn failures_alone(attempts: &[Attempt], test: &TestId) -> Vec<Failure> {
 /// Whether a finding is about factors: they say what makes the test fail, not where.
 fn is_factor(finding: &Finding) -> bool {
     matches!(finding.detail, Detail::Factor(_))
+}
+
+/// Whether a delay was proven to decide.
+fn is_forced_delay(finding: &Finding) -> bool {
+    match &finding.detail {
+        Detail::Divergence(found) => found.proof.as_ref().is_some_and(|proof| proof.name == ForcedValue::DELAY),
+        _ => false,
+    }
 }
 
 /// Whether seeds were proven to decide.

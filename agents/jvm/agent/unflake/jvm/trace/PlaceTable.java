@@ -5,6 +5,7 @@ final class PlaceTable {
     final ProcessTrace trace;
     private final String type;
     private final String file;
+    private final String path;
     final StringBuilder places = new StringBuilder();
     final StringBuilder calls = new StringBuilder();
     private int last;
@@ -14,12 +15,16 @@ final class PlaceTable {
         this.trace = trace;
         this.type = type.substring(type.lastIndexOf('/') + 1).replace('$', '.');
         this.file = ProcessTrace.escaped(file);
+        path = file;
     }
 
     int add(String method, int line) {
         last = trace.nextPlaceId();
         places.append(last).append('\t').append(file).append('\t').append(line).append('\t');
         places.append(ProcessTrace.escaped(type + "." + sourceName(method))).append('\n');
+        if (TraceProbe.DELAYS != null) {
+            TraceProbe.DELAYS.addPlace(last, path, line);
+        }
         return last;
     }
 

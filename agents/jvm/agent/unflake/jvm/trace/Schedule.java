@@ -112,7 +112,7 @@ final class Schedule {
     }
 
     /** The thread stays interrupted, if it is. */
-    private static void sleep(int milliseconds) {
+    static void sleep(int milliseconds) {
         try {
             Thread.sleep(milliseconds);
         } catch (InterruptedException interrupted) {

@@ -47,6 +47,9 @@ final class ThreadTrace {
     private boolean isBusy;
     private WeakReference<Thread> thread;
     private Schedule.ScheduledThread scheduled;
+    /** How often it has passed each given point; null: none yet. */
+    private int[] passed;
+    private String label;
 
     ThreadTrace(ProcessTrace process, int[] ancestry, int parent) {
         this.process = process;
@@ -76,6 +79,19 @@ final class ThreadTrace {
             scheduled = schedule.thread(ancestry);
         }
         schedule.step(scheduled, children, place);
+    }
+
+    /** The thread is delayed, if a point says so. */
+    void delay(DelayPoints points, int place) {
+        if (passed == null) {
+            StringBuilder text = new StringBuilder(ancestry == null ? "?" : "main");
+            for (int step : ancestry == null ? new int[0] : ancestry) {
+                text.append('.').append(step);
+            }
+            label = text.toString();
+            passed = new int[points.count()];
+        }
+        points.step(place, label, passed);
     }
 
     /** Whether more values are recorded. */

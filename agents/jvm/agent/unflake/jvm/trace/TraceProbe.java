@@ -6,6 +6,7 @@ import unflake.jvm.util.ValueFormatter;
 /** Called by instrumented project classes at each line and for each value. */
 public final class TraceProbe {
     private static final Schedule SCHEDULE = Schedule.of(System.getenv("UNFLAKE_UNDER"));
+    static final DelayPoints DELAYS = DelayPoints.of(System.getenv("UNFLAKE_UNDER"));
     /** The thread that initializes this class runs the tests, which execute most lines. */
     private static final Thread TEST_THREAD = Thread.currentThread();
     private static final ThreadTrace TEST_TRACE = new ThreadTrace(LineTracer.trace, new int[0], 0);
@@ -51,6 +52,9 @@ public final class TraceProbe {
             trace.recordPlace(place);
             if (SCHEDULE != null) {
                 trace.follow(SCHEDULE, place);
+            }
+            if (DELAYS != null) {
+                trace.delay(DELAYS, place);
             }
         } catch (Throwable error) {
             throw AgentError.end(error);

@@ -1,0 +1,540 @@
+//! Delays one thread of the test at one line, until a line is found where that decides the outcome:
+//! delayed there the test fails every time, and otherwise it passes every time.
+//!
+//! A race that never fails by itself and a limit on time both depend on who comes first. A single
+//! delay that is longer than any pause of a busy machine shows where, and names a line, which a
+//! schedule with many short delays does not. A test that sometimes fails as it is must pass every
+//! time when another line is delayed: then the order decides, and not chance.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use unflake_model::{
+    Cause, Detail, Divergence, DivergenceKind, Event, FactorKind, Failure, Finding, ForcedValue, Isolation, Location,
+    Outcome, Purpose, Replay, Session, Shows, SourceLine, TestId, World,
+};
+
+use crate::divergence::delay_points::DelayPoint;
+use crate::finding::finding;
+use crate::intervention::forced_value::{MOST_TIMES, TIMES, runs_against_chance};
+use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, SessionResult};
+use crate::stats::failure_rate::FailureCount;
+use crate::{Recordings, Technique};
+
+/// Points that are tried, and how many at once: most of their time is sleep.
+const MOST_POINTS: usize = 160;
+const AT_ONCE: usize = 6;
+/// A line that a thread executes at most so often is delayed each time, too, for a part of the time: a
+/// thread may come in time at first and late at last.
+const OFTEN: u32 = 40;
+const PART: u32 = 5;
+/// Threads in which one line is tried.
+const THREADS: usize = 2;
+/// Milliseconds of the delays that search, longest first: where one makes nothing fail, the next is
+/// tried at the lines of the test's own file.
+const DELAYS: [u32; 2] = [500, 2000];
+/// The shortest delay that is looked for, and runs with each.
+const SHORTEST: u32 = 15;
+const TRIES: u32 = 2;
+/// Failing points are run again until chance leaves at most this share of them, in so many rounds.
+const FALSE_SHARE: f64 = 0.02;
+const MOST_ROUNDS: u32 = 6;
+/// Candidates that are confirmed, and points that may make a test pass.
+const CANDIDATES: usize = 3;
+const PASSING: usize = 4;
+/// Lines are watched and nothing is delayed.
+const CONTROL: &str = "off";
+
+#[derive(Clone, Debug)]
+pub struct DelayInterventionConfig {
+    pub test: TestId,
+    /// Where threads can be delayed, by thread in the order of execution.
+    pub points: Vec<DelayPoint>,
+    /// The lines that wait for a time.
+    pub waits: Vec<SourceLine>,
+    /// The factor that delays threads.
+    pub kind: FactorKind,
+    /// The failures that were seen without an intervention: others are effects of the delay.
+    pub failures: Vec<Failure>,
+    /// Failures and runs without an intervention.
+    pub alone: (u32, u32),
+    pub seconds: f64,
+}
+
+pub struct DelayIntervention {
+    config: DelayInterventionConfig,
+    task: SearchTask,
+    result: Rc<RefCell<Option<DecidingDelay>>>,
+}
+
+/// Which executions of a line are delayed.
+#[derive(Clone, Debug)]
+struct TriedPoint {
+    point: DelayPoint,
+    /// All of them, or else the first one.
+    each: bool,
+}
+
+impl TriedPoint {
+    /// The setting of a schedule.
+    fn setting(&self, milliseconds: u32) -> String {
+        let DelayPoint { line, thread, .. } = &self.point;
+        let time = if self.each { "" } else { "#1" };
+        format!("{}:{}{time}@{thread}={}", line.file, line.line, self.length(milliseconds))
+    }
+
+    fn length(&self, milliseconds: u32) -> u32 {
+        if self.each { milliseconds / PART } else { milliseconds }
+    }
+}
+
+/// A line where a delay decides.
+#[derive(Clone, Debug)]
+struct DecidingDelay {
+    at: TriedPoint,
+    milliseconds: u32,
+    failure: Failure,
+    failed: u32,
+    /// The first line of the same thread where a delay has the same effect.
+    from: Option<SourceLine>,
+    /// Whether the delayed thread is the one that fails.
+    is_own: bool,
+    /// A point where a delay makes it pass, for a test that fails as it is, too.
+    passing: Option<TriedPoint>,
+    passed: u32,
+    runs: u32,
+}
+
+impl DelayIntervention {
+    pub fn new(config: DelayInterventionConfig) -> Self {
+        Self { config, task: SearchTask::default(), result: Rc::default() }
+    }
+}
+
+impl Technique for DelayIntervention {
+    fn observe(&mut self, event: &Event, _: Recordings<'_>) {
+        if let Event::TestsListed { seconds, .. } = event {
+            let points = self.config.points.iter();
+            let first = points.clone().map(|point| TriedPoint { point: point.clone(), each: false });
+            let often = points.filter(|point| (2..=OFTEN).contains(&point.times));
+            let each = often.map(|point| TriedPoint { point: point.clone(), each: true });
+            let points: Vec<TriedPoint> = first.chain(each).collect();
+            let scheduler = Scheduler::new(Isolation::Process, self.config.seconds - seconds);
+            let trial = DelayTrial { scheduler: scheduler.clone(), config: self.config.clone(), points };
+            let result = self.result.clone();
+            self.task.start(scheduler, async move {
+                *result.borrow_mut() = trial.run().await;
+            });
+        }
+        self.task.observe(event);
+    }
+
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        self.task.next_sessions()
+    }
+
+    fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
+        self.result.borrow().iter().filter_map(|found| found.finding(&self.config)).collect()
+    }
+}
+
+impl DecidingDelay {
+    fn finding(&self, config: &DelayInterventionConfig) -> Option<Finding> {
+        let Self { at, milliseconds, failure, failed, passing, passed, runs, .. } = self;
+        let line = at.point.line.clone();
+        let sentence = self.sentence(config);
+        let start = Location {
+            line: line.clone(),
+            how: DivergenceKind::Order,
+            failing: *failed,
+            passing: 0,
+            chance: 1.0,
+            sentence: sentence.clone(),
+            value: None,
+            rejected: false,
+        };
+        let raised = failure.file.clone().zip(failure.line);
+        let passing_text = passing.as_ref().map_or("0".to_owned(), |other| {
+            format!("{} at {}:{}", other.length(*milliseconds), other.point.line.file, other.point.line.line)
+        });
+        let (kind, because) = self.cause(config);
+        let divergence = Divergence {
+            kind,
+            because,
+            locations: vec![start],
+            shows: raised.map(|(file, line)| SourceLine { file, line, function: String::new() }),
+            runs: *runs,
+            failed: *failed,
+            timed_out: 0,
+            points: Vec::new(),
+            unknown: Vec::new(),
+            proof: Some(ForcedValue {
+                line: line.clone(),
+                name: ForcedValue::DELAY.to_owned(),
+                failing: at.length(*milliseconds).to_string(),
+                failed: *failed,
+                passing: passing_text,
+                passed: *passed,
+            }),
+        };
+        let world = |at: &TriedPoint| {
+            let factor = config.kind.set(&at.setting(*milliseconds)).ok()?;
+            Some(World::of(vec![factor]))
+        };
+        let test = &config.test;
+        let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
+        let mut replays = vec![replay(world(at)?, Shows::AlwaysFails)];
+        if let Some(passing) = passing {
+            replays.push(replay(world(passing)?, Shows::Passes));
+        }
+        let sentence = format!("starts at {}:{}: {sentence}", line.file, line.line);
+        Some(finding(test, Detail::Divergence(divergence), sentence, replays))
+    }
+
+    fn sentence(&self, config: &DelayInterventionConfig) -> String {
+        let Self { at, milliseconds, from, is_own, .. } = self;
+        let (point, length) = (&at.point, at.length(*milliseconds));
+        let since = match from {
+            Some(from) if from.file == point.line.file => format!(", like one anywhere since line {}", from.line),
+            Some(from) => format!(", like one anywhere since {}:{}", from.file, from.line),
+            None => String::new(),
+        };
+        let what = match is_own {
+            true => "the test fails when it is this much slower here",
+            false => "it matters when this thread comes here",
+        };
+        let alone = match config.alone {
+            (0, _) => String::new(),
+            (failed, runs) => format!("; as it is, it fails {failed} of {runs} runs"),
+        };
+        let thread = &point.thread;
+        let each = if at.each { " each time" } else { "" };
+        format!("{what}: a delay of {length} ms{each} of the thread {thread} makes it fail{since}{alone}")
+    }
+
+    fn cause(&self, config: &DelayInterventionConfig) -> (Cause, String) {
+        // Only of the file that fails: libraries wait with limits, too, and for what they need.
+        let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
+        let shown = self.failure.file.as_deref();
+        let near = config.waits.iter().find(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
+        let has_threads = config.points.iter().any(|point| point.thread != config.points[0].thread);
+        match near {
+            Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
+            None if self.is_own => (Cause::Time, "only a delay of the test itself decides".to_owned()),
+            None if has_threads => (Cause::Race, "the order of two threads decides".to_owned()),
+            None => (Cause::Time, "only a delay decides".to_owned()),
+        }
+    }
+}
+
+/// How the test ended with a delay.
+#[derive(Clone, Debug)]
+enum Delayed {
+    Fails(Failure),
+    Passes,
+}
+
+struct DelayTrial {
+    scheduler: Scheduler,
+    config: DelayInterventionConfig,
+    points: Vec<TriedPoint>,
+}
+
+impl DelayTrial {
+    async fn run(self) -> Option<DecidingDelay> {
+        let (failed, runs) = self.config.alone;
+        if runs > 0 && failed == runs {
+            // Every delay would seem to decide.
+            return None;
+        }
+        let own = self.own_thread();
+        let points = self.ordered(&own);
+        for milliseconds in DELAYS {
+            let is_first = milliseconds == DELAYS[0];
+            let tried: Vec<usize> = match is_first {
+                true => points.iter().copied().take(MOST_POINTS).collect(),
+                false => points.iter().copied().filter(|at| self.is_near(*at)).take(MOST_POINTS / 4).collect(),
+            };
+            let (nearest, others): (Vec<usize>, Vec<usize>) =
+                tried.into_iter().partition(|at| self.is_near(*at) && self.points[*at].point.thread == own);
+            let mut ended = Vec::new();
+            // The lines of the test itself often suffice.
+            for some in [nearest, others] {
+                ended.extend(self.repeated(self.probe(&some, milliseconds).await, milliseconds).await);
+                for candidate in self.candidates(&ended, &own).into_iter().take(CANDIDATES) {
+                    if let Some(found) = self.confirmed(candidate, &ended, milliseconds, &own).await {
+                        return Some(found);
+                    }
+                }
+            }
+            if self.scheduler.out_of_time() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// The thread in which the test fails, or else the first one.
+    fn own_thread(&self) -> String {
+        let places: Vec<(&str, u32)> =
+            self.config.failures.iter().filter_map(|seen| Some((seen.file.as_deref()?, seen.line?))).collect();
+        let is_there = |point: &&DelayPoint| {
+            places.iter().any(|(file, line)| *line == point.line.line && same_file(file, &point.line.file))
+        };
+        let points = &self.config.points;
+        let in_test = |point: &&DelayPoint| is_test_file(&point.line.file);
+        let own = points.iter().find(is_there).or_else(|| points.iter().find(in_test)).or(points.first());
+        own.map_or(String::new(), |point| point.thread.clone())
+    }
+
+    /// Whether a point is in a file of tests, or in one where the test fails.
+    fn is_near(&self, at: usize) -> bool {
+        let file = &self.points[at].point.line.file;
+        let fails = |failure: &Failure| failure.file.as_ref().is_some_and(|other| same_file(other, file));
+        is_test_file(file) || self.config.failures.iter().any(fails)
+    }
+
+    /// The points in the order in which they are tried: the test's own lines, then other threads.
+    fn ordered(&self, own: &str) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
+        order.sort_by_key(|at| {
+            let is_own = self.points[*at].point.thread == own;
+            (self.points[*at].each, !self.is_near(*at), is_own == !self.is_near(*at))
+        });
+        // Of threads that run the same lines a few are enough.
+        let mut times: HashMap<(&SourceLine, bool), usize> = HashMap::new();
+        order.retain(|at| {
+            let TriedPoint { point, each } = &self.points[*at];
+            let time = times.entry((&point.line, *each)).or_default();
+            *time += 1;
+            *time <= THREADS
+        });
+        order
+    }
+
+    /// One run for each point.
+    async fn probe(&self, points: &[usize], milliseconds: u32) -> Vec<(usize, Delayed)> {
+        let mut ended = Vec::new();
+        for some in points.chunks(AT_ONCE) {
+            if self.scheduler.out_of_time() {
+                break;
+            }
+            let settings: Vec<String> = some.iter().map(|at| self.points[*at].setting(milliseconds)).collect();
+            let results = self.under(&self.scheduler, &settings).await;
+            ended.extend(
+                some.iter().copied().zip(results).filter_map(|(at, result)| Some((at, self.outcome(&result)?))),
+            );
+        }
+        ended
+    }
+
+    /// The same, with more runs of those that failed, where chance alone makes some of them fail.
+    async fn repeated(&self, mut ended: Vec<(usize, Delayed)>, milliseconds: u32) -> Vec<(usize, Delayed)> {
+        let count = FailureCount::new(self.config.alone.0, self.config.alone.1);
+        let rounds = if count.failed == 0 { 0 } else { (FALSE_SHARE.ln() / count.share().ln()).ceil() as u32 };
+        for _ in 0..rounds.min(MOST_ROUNDS) {
+            let failing: Vec<usize> =
+                ended.iter().filter(|(_, outcome)| matches!(outcome, Delayed::Fails(_))).map(|(at, _)| *at).collect();
+            let again = self.probe(&failing, milliseconds).await;
+            for (at, outcome) in again.into_iter().filter(|(_, outcome)| matches!(outcome, Delayed::Passes)) {
+                ended.retain(|(other, _)| *other != at);
+                ended.push((at, outcome));
+            }
+        }
+        ended
+    }
+
+    /// The last point of each thread at which a delay made the test fail in the same way: up to there
+    /// it could still be late. The test's own thread comes first.
+    fn candidates(&self, ended: &[(usize, Delayed)], own: &str) -> Vec<(usize, Failure)> {
+        let mut last: Vec<(usize, Failure)> = Vec::new();
+        let mut sorted: Vec<&(usize, Delayed)> = ended.iter().collect();
+        sorted.sort_by_key(|(at, _)| *at);
+        for (at, outcome) in sorted {
+            let Delayed::Fails(failure) = outcome else { continue };
+            let same = |(other, seen): &&mut (usize, Failure)| self.is_row(*other, *at) && is_alike(seen, failure);
+            match last.iter_mut().find(same) {
+                Some(known) => *known = (*at, failure.clone()),
+                None => last.push((*at, failure.clone())),
+            }
+        }
+        last.sort_by_key(|(at, _)| (self.points[*at].each, self.points[*at].point.thread != own));
+        last
+    }
+
+    /// New runs: the one that chose the point does not count.
+    async fn confirmed(
+        &self,
+        (at, failure): (usize, Failure),
+        ended: &[(usize, Delayed)],
+        longest: u32,
+        own: &str,
+    ) -> Option<DecidingDelay> {
+        let point = &self.points[at];
+        let rate = FailureCount::new(self.config.alone.0, self.config.alone.1);
+        let rate = if rate.failed == 0 { 0.0 } else { rate.share() };
+        let times = runs_against_chance(rate).min(MOST_TIMES);
+        let passes = if rate == 0.0 { TIMES } else { runs_against_chance(1.0 - rate) };
+        // So rare a failure cannot be made rarer within a budget: runs without a delay are compared.
+        let (rate, passes) = if passes > MOST_TIMES { (0.0, TIMES) } else { (rate, passes) };
+        let milliseconds = self.shortest(point, &failure, longest).await?;
+        if !self.always(point, milliseconds, times, Some(&failure)).await {
+            return None;
+        }
+        let passing = match rate {
+            0.0 => self.control(passes).await.then_some(None)?,
+            _ => Some(self.passing(&failure, ended, (milliseconds, passes), own).await?),
+        };
+        let from = self.first_of_window(at, ended, &failure);
+        Some(DecidingDelay {
+            at: point.clone(),
+            milliseconds,
+            failure,
+            failed: times,
+            from,
+            is_own: point.point.thread == own,
+            passing,
+            passed: passes,
+            runs: times + passes,
+        })
+    }
+
+    /// The shortest delay, halved each time, with which the test fails. Twice as long is surely enough.
+    async fn shortest(&self, point: &TriedPoint, failure: &Failure, longest: u32) -> Option<u32> {
+        let mut shortest = longest;
+        while point.length(shortest / 2) >= SHORTEST && self.always(point, shortest / 2, TRIES, Some(failure)).await {
+            shortest /= 2;
+        }
+        if self.scheduler.out_of_time() {
+            return None;
+        }
+        Some((shortest * 2).min(longest))
+    }
+
+    /// Whether the test passes every time where its lines are watched and nothing is delayed.
+    async fn control(&self, times: u32) -> bool {
+        let settings = vec![CONTROL.to_owned(); times as usize];
+        let results = self.under(&self.scheduler.sequential(), &settings).await;
+        let passes = |result: &SessionResult| matches!(self.any_outcome(result), Some(Delayed::Passes));
+        results.len() == settings.len() && results.iter().all(passes)
+    }
+
+    /// A point where a delay makes the test pass every time. What comes too early just before the failure
+    /// comes in time when it is late, so those points come first.
+    async fn passing(
+        &self,
+        failure: &Failure,
+        ended: &[(usize, Delayed)],
+        (milliseconds, times): (u32, u32),
+        own: &str,
+    ) -> Option<TriedPoint> {
+        let points = &self.points;
+        let is_shown = |TriedPoint { point, each }: &TriedPoint| {
+            !each
+                && point.thread == own
+                && Some(point.line.line) == failure.line
+                && failure.file.as_ref().is_some_and(|file| same_file(file, &point.line.file))
+        };
+        let shown = points.iter().position(is_shown).unwrap_or(usize::MAX);
+        let mut passing: Vec<usize> =
+            ended.iter().filter(|(_, outcome)| matches!(outcome, Delayed::Passes)).map(|(at, _)| *at).collect();
+        passing.sort_by_key(|at| (points[*at].point.thread != own, *at > shown, std::cmp::Reverse(*at)));
+        if shown != usize::MAX {
+            // A single run there may have failed by chance.
+            passing.retain(|at| *at != shown);
+            passing.insert(0, shown);
+        }
+        for at in passing.into_iter().take(PASSING) {
+            if self.always(&points[at], milliseconds, times, None).await {
+                return Some(points[at].clone());
+            }
+        }
+        None
+    }
+
+    /// The first point of an unbroken row before this one, in its thread, at which a delay has the same effect.
+    fn first_of_window(&self, at: usize, ended: &[(usize, Delayed)], failure: &Failure) -> Option<SourceLine> {
+        let mut row: Vec<&(usize, Delayed)> =
+            ended.iter().filter(|(other, _)| *other < at && self.is_row(*other, at)).collect();
+        row.sort_by_key(|(other, _)| std::cmp::Reverse(*other));
+        let same = |outcome: &Delayed| matches!(outcome, Delayed::Fails(other) if is_alike(other, failure));
+        let first = row.into_iter().take_while(|(_, outcome)| same(outcome)).last()?;
+        Some(self.points[first.0].point.line.clone())
+    }
+
+    /// Whether two points are executions of the same kind in one thread.
+    fn is_row(&self, one: usize, other: usize) -> bool {
+        let [one, other] = [&self.points[one], &self.points[other]];
+        (&one.point.thread, one.each) == (&other.point.thread, other.each)
+    }
+
+    /// Whether so many runs, one after the other, all fail like this, or all pass.
+    async fn always(&self, point: &TriedPoint, milliseconds: u32, times: u32, failure: Option<&Failure>) -> bool {
+        for _ in 0..times {
+            if self.scheduler.out_of_time() {
+                return false;
+            }
+            let results = self.under(&self.scheduler.sequential(), &[point.setting(milliseconds)]).await;
+            let is_it = match (results.first().and_then(|result| self.any_outcome(result)), failure) {
+                (Some(Delayed::Fails(seen)), Some(failure)) => is_alike(&seen, failure),
+                (Some(Delayed::Passes), None) => true,
+                _ => false,
+            };
+            if !is_it {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// How a run ended. None: not in a way that was seen without an intervention.
+    fn outcome(&self, result: &SessionResult) -> Option<Delayed> {
+        let seen = &self.config.failures;
+        match self.any_outcome(result)? {
+            Delayed::Fails(failure) if seen.is_empty() || seen.iter().any(|other| is_alike(other, &failure)) => {
+                Some(Delayed::Fails(failure))
+            }
+            Delayed::Fails(_) => None,
+            passes => Some(passes),
+        }
+    }
+
+    fn any_outcome(&self, result: &SessionResult) -> Option<Delayed> {
+        let last = result.last()?;
+        match last.outcome {
+            Outcome::Skipped | Outcome::TimedOut => None,
+            outcome if outcome.is_pass() => Some(Delayed::Passes),
+            _ => last.failure.clone().map(Delayed::Fails),
+        }
+    }
+
+    async fn under(&self, scheduler: &Scheduler, settings: &[String]) -> Vec<SessionResult> {
+        let request = |setting: &String| {
+            let under = self.config.kind.set(setting).ok().map(|factor| World::of(vec![factor]));
+            SessionRequest { under, ..SessionRequest::new(Purpose::Factor, vec![self.config.test.clone()]) }
+        };
+        scheduler.run(settings.iter().map(request).collect()).await
+    }
+}
+
+/// Whether two failures have the same type and are raised at the same line. Where that is not known, messages
+/// tell, without their numbers.
+fn is_alike(one: &Failure, other: &Failure) -> bool {
+    let words = |failure: &Failure| failure.message.replace(|letter: char| letter.is_ascii_digit(), "");
+    (&one.kind, &one.file, one.line) == (&other.kind, &other.file, other.line)
+        && (one.line.is_some() || words(one) == words(other))
+}
+
+/// Whether one path is the end of the other.
+fn same_file(one: &str, other: &str) -> bool {
+    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
+fn is_test_file(file: &str) -> bool {
+    file.to_ascii_lowercase().contains("test")
+}
+
+#[cfg(test)]
+mod tests;
