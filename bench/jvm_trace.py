@@ -53,7 +53,8 @@ class Module:
         return os.pathsep + str(found[0])
 
     def agent(self, jars):
-        adapters = {"platform": "junit-platform" in jars, "junit4": bool(re.search(r"/junit-4", jars)), "warmup": False}
+        classic = bool(re.search(r"/junit-4", jars))
+        adapters = {"platform": "junit-platform" in jars, "junit4": classic, "junit3": classic, "testng": "/testng-" in jars, "warmup": False}
         sources = [str(source) for source in AGENT.rglob("*.java") if adapters.get(source.parent.name, True)]
         classes, jar = self.place / "agent", self.place / "agent.jar"
         tool = lambda name: str(Path(self.java).with_name(name))

@@ -15,7 +15,7 @@ import suites
 from dependencies import environment
 from measure import Contender, alternate, compared
 
-LAYERS = "assertion", "code", "behaviour", "interface"
+LAYERS = "assertion", "code", "branch", "behaviour", "interface"
 MODES = {"off": "", **{layer: layer for layer in LAYERS}, "all": ",".join(LAYERS)}
 
 

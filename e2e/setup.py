@@ -1,6 +1,6 @@
 """Installs what the end-to-end tests need: `python3 e2e/setup.py`.
 
-Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL) come from apt-get.
+Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL, pgbouncer) come from apt-get.
 Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `e2e-plugins` (the
 same with plugins), `project-tools` (tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven`
 (a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made
@@ -49,6 +49,7 @@ PROGRAMS = {
     "gradle": ["gradle"],
     "javac": ["default-jdk-headless"],
     "Xvfb": ["xvfb"],
+    "openssl": ["openssl"],
 }
 # Specimens whose dependencies Maven has to download; the others need nothing else.
 MAVEN_SPECIMENS = ["rerun/java/maven_modules", "rerun/java/testng", "variance/java/assertions", "assertion_filter/java/shop"]
@@ -76,6 +77,11 @@ def has_postgres():
     return any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb") is not None
 
 
+def has_pgbouncer():
+    # Debian puts it beside the programs of the administrator.
+    return Path("/usr/sbin/pgbouncer").exists() or shutil.which("pgbouncer") is not None
+
+
 def has_perl_module():
     return runs("perl", "-M" + PERL_MODULE, "-e", "1")
 
@@ -91,6 +97,7 @@ def missing_packages():
     checks = {
         "libgtest-dev": has_googletest,
         "postgresql": has_postgres,
+        "pgbouncer": has_pgbouncer,
         "libtap-formatter-junit-perl": has_perl_module,
         "default-jre": has_window_toolkit,
     }

@@ -40,6 +40,7 @@ INSTRUMENTS = {
     "trace": True,
     "layers": True,
     "assertions": False,
+    "awkward": True,
     "schedule": True,
 }
 PLUGINS = ["pytest-asyncio", "pytest-xdist", "pytest-cov", "pytest-rerunfailures"]

@@ -15,14 +15,35 @@ const GUARD: &str = r#"
 dir=$1 bin=$2 port=$3
 trap '' INT TERM HUP
 "$bin/initdb" -D "$dir/data" -U unflake -A trust --no-sync -E UTF8 --locale=C >"$dir/log" 2>&1 || { cat "$dir/log"; rm -rf "$dir"; exit 1; }
+ssl() { openssl "$@" >>"$dir/log" 2>&1 || { cat "$dir/log"; rm -rf "$dir"; exit 1; }; }
+cd "$dir"
+umask 077
+new="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+printf 'subjectAltName=DNS:localhost\n' >names
+for ca in root other; do ssl req -x509 $new -days 2 -keyout $ca.key -out $ca.crt -subj /CN=$ca; done
+for name in localhost by_cert; do
+    ssl req $new -keyout $name.key -out $name.csr -subj /CN=$name
+    ssl x509 -req -in $name.csr -CA root.crt -CAkey root.key -CAcreateserial -days 2 -extfile names -out $name.crt
+done
+# Variants of the certificate of the server, with the same key.
+ssl x509 -req -in localhost.csr -CA root.crt -CAkey root.key -CAcreateserial -days -1 -extfile names -out expired.crt
+ssl x509 -req -in localhost.csr -CA root.crt -CAkey root.key -CAcreateserial -days 2 -out version1.crt
+ssl req -x509 -new -key localhost.key -days 2 -out own.crt -subj /CN=localhost -addext subjectAltName=DNS:localhost
+chmod 644 *.crt by_cert.key
+umask 022
 cat >"$dir/data/pg_hba.conf" <<HBA
 local all unflake trust
 local all all scram-sha-256
+hostssl all by_cert 127.0.0.1/32 cert
+hostssl all only_plain 127.0.0.1/32 reject
+hostnossl all only_tls 127.0.0.1/32 reject
 host all older 127.0.0.1/32 md5
 host all plain 127.0.0.1/32 password
 host all all 127.0.0.1/32 scram-sha-256
 HBA
+echo "ssl_cert_file = '$dir/localhost.crt'" >>"$dir/data/postgresql.conf"
 "$bin/postgres" -D "$dir/data" -p "$port" -k "$dir" -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=60 \
+    -c ssl=on -c ssl_key_file="$dir/localhost.key" -c ssl_ca_file="$dir/root.crt" \
     </dev/null >>"$dir/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do
@@ -34,6 +55,40 @@ exec >&- 2>&-
 cat >/dev/null
 kill -QUIT $server
 wait $server
+rm -rf "$dir"
+"#;
+
+/// A pooler in front of the server, which gives each transaction to one of two sessions.
+const POOLER: &str = r#"
+dir=$1 server=$2 server_port=$3 port=$4
+trap '' INT TERM HUP
+printf '"unflake" ""\n' >"$dir/users"
+cat >"$dir/pgbouncer.ini" <<INI
+[databases]
+* = host=$server port=$server_port user=unflake
+[pgbouncer]
+listen_addr =
+listen_port = $port
+unix_socket_dir = $dir
+auth_type = trust
+auth_file = $dir/users
+pool_mode = transaction
+default_pool_size = 2
+max_client_conn = 100
+logfile = $dir/log
+pidfile = $dir/pid
+INI
+"$5" -q "$dir/pgbouncer.ini" </dev/null >/dev/null 2>&1 &
+pooler=$!
+for _ in $(seq 600); do
+    [ -S "$dir/.s.PGSQL.$port" ] && { echo ready; break; }
+    kill -0 $pooler 2>/dev/null || { cat "$dir/log"; rm -rf "$dir"; exit 1; }
+    sleep 0.1
+done
+exec >&- 2>&-
+cat >/dev/null
+kill -QUIT $pooler
+wait $pooler
 rm -rf "$dir"
 "#;
 
@@ -53,12 +108,52 @@ pub fn server() -> &'static PostgresServer {
     SERVER.get_or_init(PostgresServer::start)
 }
 
+/// A pooler in transaction mode, in front of [`server`].
+pub struct Pooler {
+    dir: PathBuf,
+    port: u16,
+    #[allow(dead_code)]
+    guard: Child,
+}
+
+/// The pooler of this process, started on first use.
+pub fn pooler() -> &'static Pooler {
+    static POOLER: OnceLock<Pooler> = OnceLock::new();
+    POOLER.get_or_init(Pooler::start)
+}
+
+/// The name of a new schema.
+fn new_schema() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("of_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Pooler {
+    /// The address of a new, empty history.
+    pub fn address(&self) -> String {
+        let (dir, port) = (self.dir.display(), self.port);
+        format!("postgres://unflake@/postgres?host={dir}&port={port}&schema={}", new_schema())
+    }
+
+    fn start() -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = std::env::split_paths(&path)
+            .chain(["/usr/sbin".into()])
+            .map(|dir| dir.join("pgbouncer"))
+            .find(|program| program.exists())
+            .expect("this test needs pgbouncer; `python3 e2e/setup.py` installs it");
+        let (dir, port) = (new_dir(), free_port());
+        let server = server();
+        let mut command = guarded(POOLER, &dir);
+        command.arg(&server.dir).arg(server.port.to_string()).arg(port.to_string()).arg(program);
+        Self { guard: ready(command, "pgbouncer"), dir, port }
+    }
+}
+
 impl PostgresServer {
     /// The address of a new, empty history.
     pub fn address(&self) -> String {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        self.address_of(&format!("of_{}_{number}", std::process::id()))
+        self.address_of(&new_schema())
     }
 
     /// The address of the history in a schema.
@@ -90,25 +185,45 @@ impl PostgresServer {
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
-    fn start() -> Self {
+    /// A server of its own, for tests that change its configuration.
+    pub fn start() -> Self {
         let bin = programs().expect("this test needs PostgreSQL; `python3 e2e/setup.py` installs it");
-        let dir = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = unprivileged(&dir);
-        command.args(["sh", "-c", GUARD, "sh"]).arg(&dir).arg(&bin).arg(port.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir("/");
-        let mut child = command.spawn().unwrap();
-        let mut output = String::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
-            if line == "ready" {
-                return Self { dir, bin, port, guard: child };
-            }
-            output += &line;
-            output += "\n";
-        }
-        let _ = child.wait();
-        panic!("PostgreSQL does not start: {output}");
+        let (dir, port) = (new_dir(), free_port());
+        let mut command = guarded(GUARD, &dir);
+        command.arg(&bin).arg(port.to_string());
+        Self { guard: ready(command, "PostgreSQL"), dir, bin, port }
     }
+}
+
+fn new_dir() -> PathBuf {
+    tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep()
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A script, with the directory that it removes at its end as its first argument.
+fn guarded(script: &str, dir: &Path) -> Command {
+    let mut command = unprivileged(dir);
+    command.args(["sh", "-c", script, "sh"]).arg(dir);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir("/");
+    command
+}
+
+/// Starts a guard, and waits until it says that its server is ready.
+fn ready(mut command: Command, what: &str) -> Child {
+    let mut child = command.spawn().unwrap();
+    let mut output = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
+        if line == "ready" {
+            return child;
+        }
+        output += &line;
+        output += "\n";
+    }
+    let _ = child.wait();
+    panic!("{what} does not start: {output}");
 }
 
 fn programs() -> Option<PathBuf> {

@@ -307,6 +307,13 @@ impl Engine {
         let Some(test) = self.environments.get(id).and_then(|one| one.listing.test(result.n)) else { return };
         let Some(attempt) = self.sessions[at].work.attempt_ended(test) else { return };
         let result = if attempt.overdue.is_some() { self.timed_out(id, attempt.process, result) } else { result };
+        // A process that the test started may have failed through the agent, and the test through it.
+        if result.outcome.is_failure()
+            && let Some(error) = self.agent_error_in(id)
+        {
+            self.sessions[at].work.discard(attempt);
+            return self.agent_failed(id, &error);
+        }
         // An interrupt or the end of the budget may have made the test fail.
         if self.stop.reason().is_some() {
             return self.sessions[at].work.discard(attempt);

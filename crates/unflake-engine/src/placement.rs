@@ -217,10 +217,16 @@ impl Engine {
         }
     }
 
-    /// Starts nothing more. Running sessions end when their environments do.
+    fn first_without_running_tests(&self) -> Option<usize> {
+        let is_ready = |id| self.environments.get(id).is_some_and(|one| one.phase == EnvironmentPhase::Ready);
+        self.sessions.position(|placed| placed.environment.is_none_or(is_ready))
+    }
+
+    /// Starts nothing more. Sessions whose tests run end when their environments do; those that
+    /// only have an environment end now.
     fn abandon(&mut self, why: &str) {
         self.events.extend(self.worlds.drain_waiting().map(|session| unrun(session, why)));
-        while let Some(at) = self.sessions.position(|placed| placed.environment.is_none()) {
+        while let Some(at) = self.first_without_running_tests() {
             self.give_up(at, why.to_owned());
         }
         self.events.extend(self.sessions.drain_waiting().map(|session| unrun(session, why)));

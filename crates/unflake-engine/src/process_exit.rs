@@ -65,6 +65,14 @@ impl Engine {
         Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
+    /// The error of an agent in one of the processes of an environment.
+    pub(crate) fn agent_error_in(&self, id: u32) -> Option<String> {
+        let workers = self.environments.get(id)?.processes.keys();
+        std::iter::once(id.to_string())
+            .chain(workers.map(|number| format!("{id}-{number}")))
+            .find_map(|process| self.agent_error(&process))
+    }
+
     /// What ran in its process did not fail for a reason of its own, and nothing more can be trusted.
     pub(crate) fn agent_failed(&mut self, id: u32, error: &str) {
         if let Some(at) = self.sessions.in_environment(id) {

@@ -305,7 +305,7 @@ pub struct Evidence {
 }
 
 /// What earlier runs showed of a test that fails in this one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierRuns {
     /// When it last passed with the same files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -313,9 +313,21 @@ pub struct EarlierRuns {
     /// When it was last found to be flaky.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<Timestamp>,
+    /// On how many of the last [`EarlierRuns::DAYS`] days it was found to be flaky.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flaky_days: u32,
+    /// The technique that proved why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_by: Option<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl EarlierRuns {
+    pub const DAYS: i64 = 30;
+
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

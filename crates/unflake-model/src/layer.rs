@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigurationMeasure;
+
 /// How closely a run is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -14,6 +16,8 @@ pub enum Layer {
     Assertion,
     /// The executed lines.
     Code,
+    /// The ways that conditions and loops took.
+    Branch,
     /// Invariants of values at function entries and exits.
     Behaviour,
     /// What a person would see: pages and terminal output.
@@ -21,7 +25,8 @@ pub enum Layer {
 }
 
 impl Layer {
-    pub const ALL: [Layer; 5] = [Self::Verdict, Self::Assertion, Self::Code, Self::Behaviour, Self::Interface];
+    pub const ALL: [Layer; 6] =
+        [Self::Verdict, Self::Assertion, Self::Code, Self::Branch, Self::Behaviour, Self::Interface];
 
     /// As JSON spells it.
     pub fn word(self) -> &'static str {
@@ -29,6 +34,7 @@ impl Layer {
             Self::Verdict => "verdict",
             Self::Assertion => "assertion",
             Self::Code => "code",
+            Self::Branch => "branch",
             Self::Behaviour => "behaviour",
             Self::Interface => "interface",
         }
@@ -146,6 +152,9 @@ pub struct LayerDifference {
     /// Of the verdict layer: the failure rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Rate>,
+    /// The configuration in which it was seen, where one was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
 }
 
 /// A unit that differs between runs.
@@ -212,6 +221,9 @@ pub struct Measurement {
     pub unseen: Vec<Layer>,
     pub gaps: Vec<Gap>,
     pub hidden: Vec<SuppressedNoise>,
+    /// Where configurations were compared: each of them. The layers above are then of none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configurations: Vec<ConfigurationMeasure>,
 }
 
 impl LayerDifference {
@@ -252,6 +264,7 @@ impl Difference {
             let support = self.support.map_or(String::new(), |rows| format!(" ({rows} values)"));
             return match layer {
                 Layer::Code => format!("ran in {known} of {of}"),
+                Layer::Branch => format!("{what}: taken in {known} of {of}"),
                 Layer::Behaviour if 2 * known >= runs => format!("{what}{support}: lost in {} of {of}", runs - known),
                 Layer::Behaviour => format!("{what}{support}: gained in {known} of {of}"),
                 _ => format!("{what}: there in {known} of {of}"),

@@ -80,6 +80,9 @@ pub enum Purpose {
     Fresh,
     /// Tests that failed before, in a new process with other seeds.
     OtherSeeds,
+    /// Tests that failed before, one after the other in a new process with other seeds, isolated
+    /// from each other inside it.
+    Together,
     /// Tests that failed before, where files that they left are missing.
     WithoutFiles,
     /// Everything that ran in one process, in the same order, in a new process: recreates the state
@@ -109,14 +112,17 @@ impl Purpose {
     /// Whether the order of the tests decides what the session shows, so that they start one after
     /// the other in one process.
     pub fn keeps_order(self) -> bool {
-        matches!(self, Self::Twice | Self::Order | Self::Search | Self::State | Self::Look | Self::Replay)
+        matches!(
+            self,
+            Self::Twice | Self::Together | Self::Order | Self::Search | Self::State | Self::Look | Self::Replay
+        )
     }
 
     /// How much a session of this kind may meet others, in files, ports or memory.
     pub fn concurrency(self) -> Concurrency {
         match self {
             // The last word on a failure.
-            Self::OtherSeeds | Self::WithoutFiles => Concurrency::Alone,
+            Self::OtherSeeds | Self::Together | Self::WithoutFiles => Concurrency::Alone,
             Self::Fresh => Concurrency::Private,
             _ => Concurrency::Any,
         }
@@ -184,6 +190,7 @@ impl Purpose {
             Self::AtEnd => "at-end",
             Self::Fresh => "fresh",
             Self::OtherSeeds => "other-seeds",
+            Self::Together => "together",
             Self::WithoutFiles => "without-files",
             Self::Again => "again",
             Self::Stress => "stress",

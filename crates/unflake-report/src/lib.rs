@@ -53,6 +53,7 @@ pub use terminal::trace::{TraceListing, TraceStep, trace};
 pub use terminal::why::{WhyReport, WhyStep, diagnoses, why};
 pub use test_summary::{FlakyTest, KnownFinding, known_findings};
 pub use text::comment::{COMMENT, comment};
+pub use text::configuration_table::configuration_tables;
 pub use text::format::age;
 pub use text::issue::issue;
 pub use text::sanitize::{one_line, plain};

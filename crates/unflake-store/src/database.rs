@@ -24,7 +24,7 @@ pub(crate) enum Database {
 /// One row of a result.
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
-    Postgres(&'a postgres::PgRow<'a>),
+    Postgres(&'a postgres::PgRow),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ pub(crate) enum DatabaseError {
     /// The server cannot be reached, or the connection was lost.
     #[error("{}", connection_error(.0))]
     Lost(#[from] io::Error),
+    /// The connection cannot be encrypted, or the server does not prove who it is.
+    #[error("TLS failed: {0}")]
+    Tls(String),
     /// The server requires something that this client does not support, with a hint.
     #[error("{why}")]
     Refused { why: String, next: &'static str },
@@ -82,14 +85,14 @@ impl Database {
             Self::Postgres(client) => {
                 let mut client = client.borrow_mut();
                 let mut shown = false;
-                let result = client.each(sql, std::iter::once(params), &mut |_, row| {
+                let result = client.each(sql, params, &mut |row| {
                     shown = true;
                     each(&Row::Postgres(row))
                 });
                 if shown || !client.reconnect_after(&result)? {
                     return result;
                 }
-                client.each(sql, std::iter::once(params), &mut |_, row| each(&Row::Postgres(row)))
+                client.each(sql, params, &mut |row| each(&Row::Postgres(row)))
             }
         }
     }
@@ -109,7 +112,7 @@ impl Database {
                 .try_for_each(|(number, params)| self.each(sql, params, &mut |row| each(number, row))),
             Self::Postgres(client) => {
                 let all = all.iter().map(|params| params.as_slice());
-                client.borrow_mut().each(sql, all, &mut |number, row| each(number, &Row::Postgres(row)))
+                client.borrow_mut().each_of(sql, all, &mut |number, row| each(number, &Row::Postgres(row)))
             }
         }
     }
@@ -146,15 +149,7 @@ impl Database {
                 let mut statement = connection.prepare_cached(sql)?;
                 rows.iter().map(|params| Ok(statement.insert(params.as_slice())?)).collect()
             }
-            Self::Postgres(client) => {
-                let mut ids = Vec::with_capacity(rows.len());
-                let all = rows.iter().map(|params| params.as_slice());
-                client.borrow_mut().each(&format!("{sql} RETURNING id"), all, &mut |_, row| {
-                    ids.push(Row::Postgres(row).get(0)?);
-                    Ok(())
-                })?;
-                Ok(ids)
-            }
+            Self::Postgres(client) => client.borrow_mut().insert(sql, rows.iter().map(|params| params.as_slice())),
         }
     }
 
@@ -209,8 +204,33 @@ impl Database {
     pub(crate) fn set_busy_timeout(&self, timeout: Duration) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.busy_timeout(timeout)?),
-            Self::Postgres(client) => client.borrow_mut().set_busy_timeout(timeout),
+            Self::Postgres(client) => {
+                client.borrow_mut().set_busy_timeout(timeout);
+                Ok(())
+            }
         }
+    }
+
+    /// Gives the space of deleted rows back.
+    pub(crate) fn compact(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => {
+                connection.execute_batch("VACUUM")?;
+                // Until then the file has its old size. Another process may read the old pages.
+                let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+                Ok(())
+            }
+            Self::Postgres(client) => client.borrow_mut().vacuum(),
+        }
+    }
+
+    /// The bytes that the tables take.
+    pub(crate) fn size(&self) -> Result<u64> {
+        let sql = match self {
+            Self::Sqlite(_) => "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+            Self::Postgres(_) => postgres::SIZE,
+        };
+        Ok(self.find(sql, &[])?.unwrap_or_default().cast_unsigned())
     }
 
     /// Must be called after rows were inserted with explicit ids, so that new ids follow them.

@@ -134,6 +134,7 @@ impl StoreError {
                 let next = *next;
                 Self::Refused { at, source: error.into(), next }
             }
+            database::DatabaseError::Tls(_) => Self::Refused { at, source: error.into(), next: CHECK_CERTIFICATES },
             database::DatabaseError::Differs(table) => Self::Differs { at, table },
             database::DatabaseError::VersionChanged(found) => {
                 Self::Newer { at, found: *found, known: crate::schema::CURRENT_VERSION }
@@ -160,13 +161,15 @@ fn of_sqlite(at: LocationText, sqlite: ffi::Error, error: database::DatabaseErro
 }
 
 pub(crate) const GIVE_PASSWORD: &str = "Give a valid user and password: in the address, in PGPASSWORD, or in ~/.pgpass";
+pub(crate) const CHECK_ADDRESS: &str = "Check the address";
+const CHECK_CERTIFICATES: &str = "Check the certificate of the server, and sslmode and sslrootcert in the address";
 
 fn of_server(at: LocationText, code: &str, error: database::DatabaseError) -> StoreError {
     let source = error.into();
     match code {
         "28P01" => StoreError::Refused { at, source, next: GIVE_PASSWORD },
         "28000" => {
-            let next = "Check that pg_hba.conf admits this user from here; unflake does not encrypt connections";
+            let next = "Check that pg_hba.conf admits this user from here, with or without TLS (sslmode)";
             StoreError::Refused { at, source, next }
         }
         "3D000" => {

@@ -60,6 +60,18 @@ impl Store {
         Ok(self.list(&sql, params![test.as_str()], stored_finding)?.into_iter().flatten().collect())
     }
 
+    /// When each finding on a test was made since then, the newest first.
+    pub fn findings_since(&self, test: &TestId, since: Timestamp) -> Result<Vec<(Timestamp, Finding)>, StoreError> {
+        let sql = "SELECT run.started, finding.body
+             FROM finding JOIN run ON run.id = finding.run JOIN test ON test.id = finding.test
+             WHERE test.name = ? AND run.started >= ? ORDER BY finding.id DESC";
+        let all = self.list(sql, params![test.as_str(), since.0], |row| {
+            let started = Timestamp(row.get(0)?);
+            Ok(row.get::<Json<Finding>>(1).ok().map(|finding| (started, finding.0)))
+        })?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
     /// The findings of one run, with the keys of the tests.
     pub fn findings_in(&self, run: RunId) -> Result<Vec<(TestKey, Finding)>, StoreError> {
         let all = self.list("SELECT test, body FROM finding WHERE run = ? ORDER BY id", params![run.0], |row| {

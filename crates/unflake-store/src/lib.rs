@@ -5,7 +5,7 @@
 //! 1. When [`Store::record`] returns, its events are in the database. A `kill -9` of the
 //!    process loses nothing; a power failure may lose the newest part and never damages the rest.
 //! 2. One call stores all of its events, or none.
-//! 3. No attempt is ever changed or deleted. A report of another program is imported once, however
+//! 3. No attempt is ever changed or deleted, except by [`Store::prune`]. A report of another program is imported once, however
 //!    often it is given.
 //! 4. Several processes may record into the same history at once. Writers wait for each other,
 //!    readers never wait.
@@ -22,6 +22,7 @@ mod database;
 mod enum_columns;
 mod error;
 mod executions;
+mod export;
 mod failures;
 mod filesystem;
 mod findings;
@@ -29,6 +30,7 @@ mod import;
 mod location;
 mod packed;
 mod postgres;
+mod prune;
 mod read;
 mod renames;
 mod report;
@@ -47,9 +49,11 @@ pub use connect::{create_hidden_dir, unhide_quarantine};
 pub use copy::CopyCounts;
 pub use error::{LocationText, StoreError};
 pub use executions::{Execution, PastExecution, Source, SourceId, StoredTest, TestKey};
+pub use export::ExportedExecution;
 pub use failures::{ChangeCounter, FailureRef, TextKey};
 pub use findings::{ReadyReport, StoredFinding};
 pub use location::StoreLocation;
+pub use prune::{PruneCounts, Retention};
 pub use read::{LearnedDependencies, StoredAttempt};
 pub use renames::TestRename;
 pub use report::{Report, ReportFacts, ReportId, ReportedExecution};

@@ -115,7 +115,8 @@ impl Store {
     }
 }
 
-/// Ids of rows in the database. Rows are never deleted, so the ids stay valid.
+/// Ids of rows in the database. Rows are not deleted while a run that uses them goes on, so the ids
+/// stay valid.
 #[derive(Debug, Default)]
 pub(crate) struct RowIds {
     pub(crate) tests: HashMap<TestId, i64>,

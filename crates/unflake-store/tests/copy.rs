@@ -117,7 +117,7 @@ fn snapshot(store: &Store) -> String {
 fn other(location: &TestLocation) -> TestLocation {
     match location {
         TestLocation::Files(_) => TestLocation::server(),
-        TestLocation::Server(_) => TestLocation::files(),
+        TestLocation::Server(_) | TestLocation::Pooler(_) => TestLocation::files(),
     }
 }
 

@@ -179,6 +179,7 @@ fn attempts() -> impl Strategy<Value = Attempt> {
         Purpose::AtEnd,
         Purpose::Fresh,
         Purpose::OtherSeeds,
+        Purpose::Together,
         Purpose::WithoutFiles,
         Purpose::Again,
         Purpose::Stress,

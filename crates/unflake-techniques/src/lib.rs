@@ -64,4 +64,5 @@ pub use score::timeline::{TestStanding, Timeline, TimelineSource};
 pub use stats::failure_rate::rate_difference;
 pub use stress::{Stress, StressConfig};
 pub use technique::{Recordings, Technique};
+pub use variance::configurations::{CONFIGURATIONS, ConfigurationParts};
 pub use variance::measure::{Measure, MeasureConfig};

@@ -183,6 +183,7 @@ fn reason(purpose: Purpose) -> &'static str {
         Purpose::AtEnd => "rerun failures after the suite, in the same process: does the failure persist",
         Purpose::WithoutFiles => "rerun failures without the files that they left: do those decide",
         Purpose::OtherSeeds => "rerun failures in new processes with other seeds: does a seed decide",
+        Purpose::Together => "rerun failures in one new process, isolated from each other: do they persist",
         Purpose::Fresh => "rerun failures in a fresh environment: do they depend on earlier tests",
         Purpose::Again => "repeat what ran in one process in a new one, to reach the same state",
         Purpose::Stress => "run copies of a test at the same time until one fails",

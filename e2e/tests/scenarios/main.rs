@@ -15,6 +15,7 @@ mod first_pass;
 mod history;
 mod hostile;
 mod interruption;
+mod invariants;
 mod jvm;
 mod kills;
 mod locate;

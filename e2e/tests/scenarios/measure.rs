@@ -78,23 +78,110 @@ fn crashed_attempts_are_part_of_the_measurement() {
     assert_eq!(result.list("attempts").len(), 40);
 }
 
+const RUST: &str = "pub fn price(n: u128) -> u128 {
+    if n % 2 == 0 {
+        return n / 2;
+    }
+    n + 1
+}
+
 #[test]
-fn a_runner_without_layers_has_verdicts_and_output() {
+fn varies() {
+    let runs = std::fs::read_to_string(\"../runs\").unwrap_or_default().len();
+    std::fs::write(\"../runs\", \"x\".repeat(runs + 1)).unwrap();
+    println!(\"run {runs}\");
+    price(runs as u128);
+}
+
+#[test]
+fn stays() {
+    println!(\"always\");
+    assert_eq!(price(1), 2);
+}
+";
+
+/// The names in a list of the measurement.
+fn words(list: &serde_json::Value, name: &str) -> Vec<String> {
+    let word = |one: &serde_json::Value| if name.is_empty() { one.clone() } else { one[name].clone() };
+    list.as_array().unwrap().iter().map(|one| word(one).as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn native_tests_have_lines_and_output() {
     let sandbox = Sandbox::new()
         .file("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
-        .file(
-            "src/lib.rs",
-            "#[test]\nfn prints() {\n    let of_time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();\n    \
-             println!(\"drew {}\", of_time.as_nanos() % 7919 + 1);\n    panic!(\"libtest shows what failing tests print\");\n}\n",
-        );
-    let result = measure(&sandbox, &["--runs", "6"], &["cargo", "test"]).expect_exit(1);
+        .file("src/lib.rs", RUST);
+    let result = measure(&sandbox, &["--runs", "4"], &["cargo", "test", "--lib"]).expect_exit(0);
     let measured = &result.json()["measured"];
-    let words = |list: &serde_json::Value, name: &str| -> Vec<String> {
-        let word = |one: &serde_json::Value| if name.is_empty() { one.clone() } else { one[name].clone() };
-        list.as_array().unwrap().iter().map(|one| word(one).as_str().unwrap().to_owned()).collect()
+    assert_eq!(words(&measured["layers"], "layer"), ["verdict", "code", "interface"], "{}", result.stdout);
+    assert_eq!(words(&measured["unseen"], ""), ["assertion", "branch", "behaviour"]);
+    assert!(result.stdout.contains("not recorded: branch: the runner does not record it"), "{}", result.stdout);
+    assert_eq!(result.findings(), ["shop varies code", "shop varies interface"]);
+    let units = result.list("findings")[0]["units"].as_array().unwrap();
+    let lines: Vec<_> = units.iter().map(|unit| (unit["line"].as_u64().unwrap(), &unit["seen"][0]["runs"])).collect();
+    assert_eq!(lines, [(3, &2.into()), (5, &2.into())], "{units:?}");
+    // A pass prints, too.
+    assert!(result.stdout.contains("stdout: run 0: there in 1 of 4 runs"), "{}", result.stdout);
+}
+
+#[test]
+fn lines_that_cannot_be_seen_leave_the_other_layers() {
+    // Nothing says how it was built.
+    let program = "#!/bin/sh\nif [ \"$1\" = --gtest_list_tests ]; then printf 'Shop.\\n  Sells\\n'; exit; fi\n\
+                   echo 'Note: Google Test filter = *'\necho '[ RUN      ] Shop.Sells'\necho hello\n\
+                   echo '[       OK ] Shop.Sells (0 ms)'\n";
+    let sandbox = Sandbox::new().file("shop_test", program);
+    let path = sandbox.project().join("shop_test");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let result = measure(&sandbox, &["--runs", "2"], &["./shop_test"]).expect_exit(0);
+    let measured = &result.json()["measured"];
+    assert_eq!(words(&measured["layers"], "layer"), ["verdict", "interface"], "{}{}", result.stdout, result.stderr);
+    assert!(result.stdout.contains("not recorded: code: "), "{}", result.stdout);
+}
+
+/// What each configuration is, and that runs that nothing controls are independent.
+#[test]
+fn configurations_are_compared_in_a_table() {
+    let sandbox = Sandbox::with_tests(
+        "import datetime, random\n\ndef test_drawn():\n    drawn = random.random()\n    assert drawn >= 0\n\n\
+         def test_hash():\n    value = hash('a')\n    assert value is not None\n\n\
+         def test_year():\n    year = datetime.date.today().year\n    assert year > 2000\n",
+    );
+    let table = sandbox.root().join("table.md");
+    let options = ["--layer", "assertion", "--runs", "4", "--table", table.to_str().unwrap(), "--seed", "7"];
+    let named = ["best", "uncontrolled", "no-init", "other-vendor"].map(|name| ["--configuration", name]).concat();
+    let options: Vec<&str> = options.iter().copied().chain(named).collect();
+    let result = measure(&sandbox, &options, &PYTEST).expect_exit(0);
+    let of = |name: &str| {
+        let all = result.json()["measured"]["configurations"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{all:?}")).clone()
     };
-    assert_eq!(words(&measured["layers"], "layer"), ["verdict", "interface"], "{}", result.stdout);
-    assert_eq!(words(&measured["unseen"], ""), ["assertion", "code", "behaviour"]);
-    assert!(result.stdout.contains("not recorded: code: the runner does not record it"), "{}", result.stdout);
-    assert!(result.findings().iter().any(|finding| finding.ends_with("interface")), "{}", result.stdout);
+    let entropy = |name: &str| of(name)["layers"][1]["suite"]["entropy"].as_f64().unwrap();
+    assert_eq!((entropy("best"), entropy("no-init")), (0.0, 0.0), "{}", result.stdout);
+    assert!((entropy("uncontrolled") - 4_f64.ln()).abs() < 1e-9, "no two runs are alike: {}", result.stdout);
+    assert!(words(&of("best")["settings"], "").contains(&"--state=fresh".to_owned()));
+    assert_eq!(words(&of("uncontrolled")["drawn"], ""), ["date", "seed", "order"]);
+    assert!(of("other-vendor")["missing"].is_string() && of("other-vendor")["layers"].as_array().unwrap().is_empty());
+    let attempts = result.list("attempts").iter().filter(|one| one["origin"] == "process").count();
+    assert_eq!(attempts, 3 * 4 * 3, "each run has processes of its own");
+    let text = std::fs::read_to_string(table).unwrap();
+    assert!(text.contains("| configuration | runs | verdict | assertion |\n"), "{text}");
+    assert!(text.contains("| best | 4 | 0 | 0 |") && text.contains("| uncontrolled | 4 | 0 | 1.39 |"), "{text}");
+    assert!(text.contains("- other-vendor: not run: "), "{text}");
+    assert!(result.stdout.contains("--seed 7 draws the same circumstances again"), "{}", result.stdout);
+    let again = measure(&sandbox, &options, &PYTEST).expect_exit(0);
+    let worlds = |result: &RunOutput| -> Vec<String> {
+        let uncontrolled = |one: &&serde_json::Value| one["session"].as_u64().unwrap() % 3 == 2;
+        let attempts = result.list("attempts").iter().filter(uncontrolled);
+        attempts.map(|one| format!("{} {}", one["world"], one["test"])).collect()
+    };
+    assert_eq!(worlds(&result), worlds(&again));
+}
+
+#[test]
+fn unknown_configurations_are_rejected() {
+    let sandbox = Sandbox::with_tests(FLAKY);
+    let result = measure(&sandbox, &["--configuration", "bset"], &PYTEST).expect_exit(2);
+    assert!(result.stderr.contains("there is no `bset`"), "{}", result.stderr);
+    assert!(result.stderr.contains("best"), "{}", result.stderr);
 }

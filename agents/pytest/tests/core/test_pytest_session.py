@@ -95,6 +95,29 @@ def test_many_tests_are_listed_in_batches(project):
     assert parts == [200, 200, 50] and [test["n"] for test in agent.tests] == list(range(450))
 
 
+def test_the_closest_group_of_a_test_is_a_resource_that_it_needs(project):
+    agent = project(
+        """
+        import pytest
+        pytestmark = pytest.mark.xdist_group("module")
+
+        def test_1(): pass
+
+        @pytest.mark.xdist_group(name="class")
+        class TestIt:
+            def test_2(self): pass
+
+            @pytest.mark.xdist_group("own")
+            def test_3(self): pass
+
+        @pytest.mark.xdist_group
+        def test_4(): pass
+        """
+    ).ready()
+    groups = [list(test["needs"]["resources"]) for test in agent.tests]
+    assert groups == [["module"], ["class"], ["own"], ["default"]]
+
+
 def test_collection_error_is_a_problem_and_no_test_runs(project):
     unflake = project({"test_bad.py": "import nothing_of_this_name", "test_good.py": "def test_a(): pass"})
     agent = unflake.accept()

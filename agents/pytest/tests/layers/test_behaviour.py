@@ -50,6 +50,7 @@ SHOP = {
         """,
     "test_shop.py": """
         import asyncio
+        import os
         import pytest
         from shop import *
 
@@ -77,6 +78,12 @@ SHOP = {
         def test_often():
             for n in range(2000):
                 double(n)
+
+        def test_fork():
+            child = os.fork()
+            if not child:
+                os._exit(Till("east").add(Item(1)) - 1)
+            assert os.waitpid(child, 0)[1] == 0
         """,
 }
 
@@ -131,6 +138,12 @@ def test_sampled_calls_are_always_the_same(layered):
     assert "sampled" in file.gaps("behaviour")[0]
     assert agent.run(3).all == file.all
     assert agent.run(0).gaps("behaviour") == []
+
+
+def test_fork_in_a_test_writes_nothing(layered):
+    (done,) = layered(SHOP, "behaviour").connection.run(4)
+    file = LayerFile(done["layers"])
+    assert done["outcome"] == "passed" and "forked" in file.gaps("behaviour")[0] and not file.of("row")
 
 
 def test_fields_of_large_objects_are_left_out(layered):

@@ -200,12 +200,13 @@ def test_survives_patched_modules(with_code):
     import json, os
 
     def test(monkeypatch):
-        for name in ("open", "write", "close", "fstat", "getpid"):
-            monkeypatch.delattr(os, name)
-        monkeypatch.delattr(json, "JSONEncoder")
-        x = 1
+        with monkeypatch.context() as until_pytest_reads_the_output:
+            for name in ("open", "write", "close", "fstat", "getpid"):
+                until_pytest_reads_the_output.delattr(os, name)
+            until_pytest_reads_the_output.delattr(json, "JSONEncoder")
+            x = 1
     """
-    assert with_code(source).run().lines() == {"test_it.py": [5, 6, 7, 8]}
+    assert with_code(source).run().lines() == {"test_it.py": [5, 6, 7, 8, 9]}
 
 
 def test_fork_in_a_test_writes_nothing(with_code):

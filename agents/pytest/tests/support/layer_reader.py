@@ -24,6 +24,10 @@ class LayerFile:
             found[self.files[file]] = [n for first, last in spans for n in range(first, last + 1)]
         return found
 
+    def branches(self):
+        """By file: line and description of the branches that were taken."""
+        return {self.files[file]: [tuple(way) for way in ways] for _, file, ways in self.of("branches")}
+
     def output(self, stream):
         return [text for _, name, text in self.of("out") if name == stream]
 

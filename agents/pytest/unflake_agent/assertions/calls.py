@@ -14,6 +14,7 @@ import types
 import pytest
 
 from ..common.after_import import after_import
+from ..common.boundary import guarded
 from .recorder import UNSEEN
 
 __unittest = True  # pytest hides frames of such modules in tracebacks.
@@ -99,6 +100,7 @@ class AssertionCalls:
         setattr(wrapper, SITE, True)
         return wrapper
 
+    @guarded
     def _is_assertion_failure(self, error, args):
         """Whether the assertion itself failed, and not code of the project that it called."""
         failure = getattr(type(args[0]), "failureException", None) if args else None
@@ -111,6 +113,7 @@ class AssertionCalls:
             step = step.tb_next
         return True
 
+    @guarded
     def _operands(self, site, args, kwargs, first, is_mock):
         values = []
         for argument in site.arguments:
@@ -126,6 +129,7 @@ class AssertionCalls:
 
     # -- Sites -------------------------------------------------------------------------------------
 
+    @guarded
     def _site(self, frame):
         while frame is not None:
             code = frame.f_code
@@ -156,6 +160,7 @@ class AssertionCalls:
 
     # -- Context managers --------------------------------------------------------------------------
 
+    @guarded
     def _follow(self, context, site):
         cls = type(context)
         if cls.__module__.split(".")[0] not in ("unittest", "_pytest"):
@@ -200,6 +205,7 @@ class AssertionCalls:
         cls.__enter__, cls.__exit__ = __enter__, __exit__
 
 
+@guarded
 def _expected_exceptions(context):
     for name in ("expected_exceptions", "expected_exception", "expected"):
         kinds = getattr(context, name, None)

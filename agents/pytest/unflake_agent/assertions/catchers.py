@@ -9,6 +9,8 @@ import builtins
 import os
 import tokenize
 
+from ..common.boundary import guarded
+
 # The frames of these packages call the test: an exception that gets there is a failure.
 RUNNERS = frozenset(("_pytest", "pluggy", "unflake_agent"))
 # Packages that only pass an exception on.
@@ -26,12 +28,14 @@ class Catchers:
         self._thread, self._open, self._parse, self._basename = _thread.get_ident, tokenize.open, ast.parse, os.path.basename
         self._builtins = dict(vars(builtins))
 
+    @guarded
     def expect(self, exceptions):
         """From now on, until `forget`, this thread waits for these exceptions."""
         entry = self._thread(), exceptions
         self._expected.append(entry)
         return entry
 
+    @guarded
     def forget(self, entry):
         if entry is not None:
             self._expected[:] = [one for one in self._expected if one is not entry]

@@ -7,6 +7,7 @@ always before the first result that mentions it.
 
 import sys
 
+from ..common.boundary import check, guarded
 from ..common.value_text import READ_ERRORS
 from .catchers import Catchers
 from .operand_text import OperandText
@@ -68,29 +69,46 @@ class AssertionRecorder:
     # -- Called by instrumented code ---------------------------------------------------------------
 
     def held(self, id, *values):
-        if self._test is not None and self.file is not None:
-            site = self.sites[id]
-            self._write(site, "held", self.operands, (site, values))
+        try:
+            if self._test is not None and self.file is not None:
+                site = self.sites[id]
+                self._write(site, "held", self.operands, (site, values))
+        except Exception as error:
+            check(error)
+            raise
 
     def raised(self, id):
         """Evaluating the assertion raised an exception."""
-        self.record(self.sites[id], "raised", self.labelled, [("exception", self._exc_info()[1])])
+        try:
+            self.record(self.sites[id], "raised", self.labelled, [("exception", self._exc_info()[1])])
+        except Exception as error:
+            check(error)
+            raise
 
     def failed(self, id, *values):
         """Whether the failure counts."""
-        site = self.sites[id]
-        return self.counts(site, AssertionError, self._frame(1), self.operands, site, values)
+        try:
+            site = self.sites[id]
+            return self.counts(site, AssertionError, self._frame(1), self.operands, site, values)
+        except Exception as error:
+            check(error)
+            raise
 
     def judged(self, id, is_false):
         """Whether an assertion without known operands fails and that counts."""
-        site = self.sites[id]
-        if is_false:
-            return self.counts(site, AssertionError, self._frame(1), self.operands, site, ())
-        self.record(site, "held", self.operands, site, ())
-        return False
+        try:
+            site = self.sites[id]
+            if is_false:
+                return self.counts(site, AssertionError, self._frame(1), self.operands, site, ())
+            self.record(site, "held", self.operands, site, ())
+            return False
+        except Exception as error:
+            check(error)
+            raise
 
     # -- Called for all assertions -----------------------------------------------------------------
 
+    @guarded
     def counts(self, site, exception, frame, describe, *arguments):
         """Records a failure that would leave `frame` as this exception. Whether it counts.
 
@@ -106,6 +124,7 @@ class AssertionRecorder:
         self.record(site, how, describe, *arguments)
         return how == "failed"
 
+    @guarded
     def record(self, site, how, describe, *arguments):
         if self._test is not None and self.file is not None:
             self._write(site, how, describe, arguments)

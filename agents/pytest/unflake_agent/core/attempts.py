@@ -11,7 +11,8 @@ import traceback
 import pytest
 
 from .. import load
-from .guard import AgentGuard, is_of_agent
+from ..common.boundary import is_of_agent
+from .guard import AgentGuard
 from .items import ItemPool, list_tests
 from .reports import FailureDetails, Truncator, all_passed, is_shared_teardown, outcome_of
 from .stack_dumps import StackDumps, stack_signal
@@ -283,8 +284,10 @@ class AttemptPlugin:
         return {name: path for name, path in paths.items() if path is not None}
 
     def pytest_runtest_logreport(self, report):
-        with self._guard:
+        try:  # Not `with`: this is called three times for every test.
             self._add_report(report)
+        except Exception as error:
+            self._guard.fail(error)
 
     def _add_report(self, report):
         if report.outcome == "rerun":
@@ -303,7 +306,7 @@ class AttemptPlugin:
             return
         with self._guard:
             if is_of_agent(call.excinfo.value, call.excinfo.tb):
-                self._guard.fail(call.excinfo.value)
+                self._guard.fail(call.excinfo.value, True)
             self._exception_names[when] = call.excinfo.typename
             if when == "setup":
                 self._setup_error = call.excinfo.value

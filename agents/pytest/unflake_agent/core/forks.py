@@ -81,19 +81,21 @@ class Forker:
         return b"".join(chunks).decode(errors="replace")
 
     def fork(self, environment):
-        """The child's pid; 0 in the child, which leads a process group of its own."""
+        """The child's pid; 0 in the child, which calls `begin_child` next."""
         self.randomness.before_fork()
         with self._catch_warnings():
             warnings.simplefilter("ignore")  # CPython 3.12 and later count the threads of OpenBLAS.
             pid = self._fork()
         if pid:
             self._children[environment] = pid
-            return pid
+        return pid
+
+    def begin_child(self):
+        """Gives the child its own randomness and makes it the leader of a process group."""
         self._children.clear()
         self._lost_threads = self._count()  # CPython still counts threads that only the parent has.
         self._setpgid(0, 0)
         self.randomness.after_fork_in_child()
-        return 0
 
     def reap(self, environment):
         """Waits for a child; how it ended, as fields of the protocol."""

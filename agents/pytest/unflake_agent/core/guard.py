@@ -3,44 +3,7 @@
 import os
 import traceback
 
-AGENT = "<unflake_agent."
-STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
-INSTALLED = os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep
-# Modules whose functions call those that they replace: an exception there may be the callee's.
-PASS_THROUGH = tuple(
-    AGENT + name
-    for name in (
-        "assertions.calls",
-        "assertions.loading",
-        "dependencies.child_processes",
-        "dependencies.file_access",
-        "dependencies.imports",
-        "layers.output",
-        "layers.playwright",
-        "layers.selenium",
-        "schedule.event_loop",
-    )
-)
-# Where they are raised is a matter of chance.
-ANYWHERE = RecursionError, MemoryError
-
-
-def is_of_agent(error, trace):
-    """Whether an instrument of the agent, called by the project's code, raised this exception."""
-    if trace is None or isinstance(error, ANYWHERE):
-        return False
-    files = []
-    while trace is not None:
-        files.append(trace.tb_frame.f_code.co_filename)
-        trace = trace.tb_next
-    while len(files) > 1 and _is_standard(files[-1]):
-        files.pop()
-    return files[-1].startswith(AGENT) and not files[-1].startswith(PASS_THROUGH)
-
-
-def _is_standard(file):
-    is_installed = any(part in file for part in INSTALLED)
-    return file.startswith("<frozen ") or file.startswith(STANDARD_LIBRARY) and not is_installed
+from ..common.boundary import guards
 
 
 class AgentGuard:
@@ -52,11 +15,12 @@ class AgentGuard:
 
     _exit, _open, _write, _format = os._exit, os.open, os.write, staticmethod(traceback.format_exception)
     _getpid = staticmethod(os.getpid)
-    _flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    _flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
     def __init__(self, side, name):
         self._side = side
         self.enter(name)
+        guards[:] = [self]
 
     def enter(self, name):
         """This process has that name from now on: the number of its environment, or more."""
@@ -69,11 +33,16 @@ class AgentGuard:
         if isinstance(error, Exception):
             self.fail(error)
 
-    def fail(self, error):
+    def fail(self, error, is_of_instrument=False):
         """Records an exception and exits."""
-        # A child that a test forked is another process.
-        if self._side and self._getpid() == self._pid:
-            file = self._open("%s/agent-error-%s" % (self._side, self._name), self._flags, 0o600)
-            text = "".join(self._format(type(error), error, error.__traceback__))
-            self._write(file, text.encode("utf-8", "backslashreplace"))
+        # A child that a test forked has no connection, so that much fails there. Instruments do not.
+        if self._side and (is_of_instrument or self._getpid() == self._pid):
+            try:
+                self._record("".join(self._format(type(error), error, error.__traceback__)))
+            except OSError:
+                pass  # Another thread or process was first.
         self._exit(3)
+
+    def _record(self, text):
+        file = self._open("%s/agent-error-%s" % (self._side, self._name), self._flags, 0o600)
+        self._write(file, text.encode("utf-8", "backslashreplace"))

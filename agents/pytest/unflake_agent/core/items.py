@@ -4,6 +4,8 @@ A clone is the item as it was before its first run. Attributes of a custom item 
 place, such as a list of its own, are shared by its clones.
 """
 
+import operator
+
 # Attributes in which pytest, depending on its version, keeps what one run leaves on an item.
 RUN_ATTRIBUTES = "_instance", "_testcase", "_request", "funcargs", "_excinfo", "_prepare_exc", "_explicit_tearDown"
 LISTS = "own_markers", "user_properties", "_report_sections"
@@ -13,6 +15,7 @@ GROWING_LISTS = "user_properties", "_report_sections"
 CHANGED_BY_RUN = frozenset(RUN_ATTRIBUTES + ("_obj",))
 # What a snapshot has a copy of, because a run changes it in place.
 COPIED = frozenset(LISTS + STASHES + ("keywords", "dtest"))
+NOTHING = object()
 # In place of a snapshot: the item can be snapshotted again, a run has changed nothing else.
 RESETTABLE = object()
 # Beyond this a line is not one of a file.
@@ -57,8 +60,9 @@ class ItemPool:
 
     def _is_resettable(self, item, snapshot):
         now = item.__dict__
-        for name, before in snapshot.items():
-            if now.get(name, before) is not before and name not in COPIED and name not in CHANGED_BY_RUN:
+        # Nearly always few differ: one pass by identity is all that most tests pay for.
+        for name in [name for name, value in now.items() if snapshot.get(name, NOTHING) is not value]:
+            if name not in CHANGED_BY_RUN and not (name in COPIED and name in snapshot):
                 return False
         for name in GROWING_LISTS:
             if snapshot.get(name):
@@ -71,14 +75,16 @@ class ItemPool:
         keywords = snapshot.get("keywords")
         if type(keywords) is tuple and len(keywords[1]) != len(now["keywords"]._markers):
             return False
-        return "dtest" not in snapshot and not (now.keys() - snapshot.keys() - CHANGED_BY_RUN)
+        return "dtest" not in snapshot
 
     def _snapshot(self, item):
         """The item's attributes, with copies of all that a run changes in place."""
-        parts = dict(item.__dict__)
-        for name in self._slots_of(type(item)):
-            if hasattr(item, name):
-                parts[name] = getattr(item, name)
+        parts = item.__dict__.copy()
+        names, values_of = self._slots_of(type(item))
+        try:
+            parts.update(zip(names, values_of(item)))
+        except AttributeError:
+            parts.update((name, getattr(item, name)) for name in names if hasattr(item, name))
         for name in LISTS:
             if name in parts:
                 parts[name] = list(parts[name])
@@ -117,8 +123,7 @@ class ItemPool:
         # A method is bound to the instance of one run; without it pytest looks it up by name.
         if not isinstance(getattr(parts.get("_obj"), "__self__", None), (type, type(None))):
             del parts["_obj"]
-        slots = self._slots_of(type(item))
-        for name in slots:
+        for name in self._slots_of(type(item))[0]:
             if name in parts:
                 setattr(clone, name, parts.pop(name))
         clone.__dict__.update(parts)
@@ -127,12 +132,15 @@ class ItemPool:
         return clone
 
     def _slots_of(self, kind):
+        """Names of the slots, and a function that returns their values in that order."""
         if kind not in self._slots:
             names = []
             for base in kind.__mro__:
                 slots = base.__dict__.get("__slots__", ())
                 names.extend([slots] if isinstance(slots, str) else slots)
-            self._slots[kind] = [name for name in names if name not in ("__dict__", "__weakref__")]
+            names = [name for name in names if name not in ("__dict__", "__weakref__")]
+            # With one name `attrgetter` returns no tuple, with none it refuses.
+            self._slots[kind] = names, operator.attrgetter(*names, "__class__", "__class__")
         return self._slots[kind]
 
 
@@ -145,12 +153,34 @@ def node_path(node):
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
 
 
+class WorkerGroups:
+    """The group of xdist that a test is in. The marks of a module or class are looked at once."""
+
+    def __init__(self):
+        self._of_parents = {}
+
+    def of(self, item):
+        own = self._own(item)
+        if own is None and item.parent is not None:
+            own = self._of_parents.get(item.parent, self)
+            if own is self:
+                own = self._of_parents[item.parent] = self.of(item.parent)
+        return own
+
+    def _own(self, node):
+        for mark in node.own_markers:
+            if mark.name == "xdist_group":
+                return str(mark.kwargs.get("name", mark.args[0] if mark.args else "default"))
+        return None
+
+
 def list_tests(items, truncate, ids=None):
     """Unique id and location of every test. A location that an item cannot give is left out.
 
     `ids`: by identity of an item, where it is not its node id.
     """
     counts = {}
+    groups = WorkerGroups()
     for n, item in enumerate(items):
         name = truncate(ids.get(id(item), item.nodeid) if ids else item.nodeid)
         counts[name] = count = counts.get(name, 0) + 1
@@ -166,10 +196,9 @@ def list_tests(items, truncate, ids=None):
             listed["file"] = truncate(str(file))
             if line is not None and 0 <= line < MAX_LINE:
                 listed["line"] = int(line) + 1
-            group = item.get_closest_marker("xdist_group")
+            group = groups.of(item)
             if group is not None:
-                name = group.kwargs.get("name", group.args[0] if group.args else "default")
-                listed["needs"] = {"resources": {truncate(str(name)): 1}}
+                listed["needs"] = {"resources": {truncate(group): 1}}
         except Exception:
             pass
         yield listed

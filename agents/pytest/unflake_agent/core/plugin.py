@@ -9,6 +9,7 @@ import os
 import pytest
 
 from .. import load
+from ..common.boundary import is_of_agent
 from .attempts import AttemptPlugin, describe
 from .fork_preparation import (
     SourceCache,
@@ -21,7 +22,6 @@ from .fork_preparation import (
 )
 from .forks import Forker
 from .forwarded_reports import ReportForwarder, replay_reports, why_one_process
-from .guard import is_of_agent
 from .items import node_path
 from .private_world import PrivateWorld
 from .random_state import SeedPlugin
@@ -308,13 +308,15 @@ class Agent(AttemptPlugin):
         elif pid:
             self._wire.send("forked", environment=environment, pid=pid)
         else:
+            # First of all: from here on an error is one of this process.
+            parent, self._environment = self._environment, environment
+            self._is_fork, self._writes_reports = True, False
+            self._guard.enter(self._name())
+            self._forker.begin_child()
             if private:
                 self._private_world.enter()
             if seed is not None:
                 config.pluginmanager.register(SeedPlugin(seed, self.randomness), "unflake-seeds")
-            parent, self._environment = self._environment, environment
-            self._guard.enter(self._name())
-            self._is_fork, self._writes_reports = True, False
             self._wire.connect(environment=environment, parent=parent)
             self._stack_dumps.open(self._name())
             separate_output(config)

@@ -190,6 +190,13 @@ class ChildProcesses:
 
         None stays None if nothing has to change.
         """
+        try:
+            return self._watched_environment(argv, executables, cwd, env)
+        except Exception as error:  # It must not surface in the watched code.
+            self._recorder.note("unknown", "observing the start of a program failed: %s" % error)
+            return env
+
+    def _watched_environment(self, argv, executables, cwd, env):
         command = [os.fsdecode(word) if isinstance(word, (str, bytes)) else str(word) for word in argv]
         program = None
         for executable in executables:

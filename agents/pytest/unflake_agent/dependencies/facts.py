@@ -5,6 +5,8 @@ import json
 import os
 import sys
 
+from ..common.boundary import check
+
 # Kinds of facts. `files`: whose code ran or that were imported. `searched`: full names of modules.
 # All others are fields of the report (agents/README.md, 28).
 KINDS = (
@@ -51,9 +53,13 @@ class FactRecorder:
         self._loading_threads, self._importers = set(), {}
 
     def note(self, kind, value):
-        add = self.sink()
-        if add is not None:
-            add(kind, value)
+        try:
+            add = self.sink()
+            if add is not None:
+                add(kind, value)
+        except Exception as error:
+            check(error)
+            raise
 
     def sink(self):
         """A function that adds facts about what happens now; None if they are not needed."""

@@ -5,6 +5,7 @@ import sys
 from functools import wraps
 
 from ..common.after_import import after_import
+from ..common.boundary import check
 from ..common.paths import path_kind
 
 # Events that change names, with the number of paths: cached links are no longer valid after them.
@@ -58,6 +59,8 @@ class FileAccess:
             if handler is not None:
                 try:
                     handler(*arguments)
+                except RecursionError:  # It is that of the watched code, and Python aborts if it is hidden.
+                    raise
                 except Exception as error:  # It must not surface in the watched code.
                     note("unknown", "observing %s failed: %s" % (event, error))
 
@@ -245,15 +248,19 @@ class FileAccess:
         return wrapper
 
     def _inspected(self, path, directory):
-        add = self._recorder.sink()
-        if type(path) is int or add is None:
-            return
-        path = self._names.absolute(path, None if directory is None else self._names.descriptor(directory))
-        if path is None or path.endswith(".pyc"):
-            return
-        kind = path_kind(path)
-        for name in self._names.of(path):
-            add("missed" if not kind else "looked" if kind == "directory" else "read", name)
+        try:
+            add = self._recorder.sink()
+            if type(path) is int or add is None:
+                return
+            path = self._names.absolute(path, None if directory is None else self._names.descriptor(directory))
+            if path is None or path.endswith(".pyc"):
+                return
+            kind = path_kind(path)
+            for name in self._names.of(path):
+                add("missed" if not kind else "looked" if kind == "directory" else "read", name)
+        except Exception as error:
+            check(error)
+            raise
 
     def _wrap_environ(self):
         cls = type(os.environ)

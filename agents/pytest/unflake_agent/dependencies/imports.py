@@ -6,6 +6,7 @@ import sys
 from functools import wraps
 from types import ModuleType
 
+from ..common.boundary import check
 from ..common.introspect import module_globals
 
 RUNNERS = "_pytest", "pluggy"
@@ -61,33 +62,37 @@ class ImportHooks:
         return False
 
     def _note(self, name, variables, fromlist, level, found=None):
-        if name in self._runners and not any(name + "." + one in self._modules for one in fromlist or ()):
-            return  # The runner does this thousands of times.
-        add = self._recorder.sink()
-        if add is None:
-            return
         try:
-            package = variables.get("__package__") if level else None
-            if self._is_noted(name, package, None if fromlist is None else tuple(fromlist), level, id(found)):
+            if name in self._runners and not any(name + "." + one in self._modules for one in fromlist or ()):
+                return  # The runner does this thousands of times.
+            add = self._recorder.sink()
+            if add is None:
                 return
-            if level:
-                package = variables.get("__package__")
-                if package is None:
-                    package = variables.get("__name__", "")
-                    if "__path__" not in variables:
-                        package = package.rpartition(".")[0]
-                package = package.rsplit(".", level - 1)[0] if level > 1 else package
-                name = package + "." + name if name else package
-            statement = self._frame(1).f_back  # None if the interpreter itself imports.
-            parts = name.split(".")
-            for last in range(1, len(parts) + 1):
-                self._note_module(".".join(parts[:last]), add, statement)
-            for one in fromlist or ():
-                full = name + "." + one
-                if full in self._modules:
-                    self._note_module(full, add, statement)
-        except Exception:
-            add("unknown", "an import could not be resolved")
+            try:
+                package = variables.get("__package__") if level else None
+                if self._is_noted(name, package, None if fromlist is None else tuple(fromlist), level, id(found)):
+                    return
+                if level:
+                    package = variables.get("__package__")
+                    if package is None:
+                        package = variables.get("__name__", "")
+                        if "__path__" not in variables:
+                            package = package.rpartition(".")[0]
+                    package = package.rsplit(".", level - 1)[0] if level > 1 else package
+                    name = package + "." + name if name else package
+                statement = self._frame(1).f_back  # None if the interpreter itself imports.
+                parts = name.split(".")
+                for last in range(1, len(parts) + 1):
+                    self._note_module(".".join(parts[:last]), add, statement)
+                for one in fromlist or ():
+                    full = name + "." + one
+                    if full in self._modules:
+                        self._note_module(full, add, statement)
+            except Exception:
+                add("unknown", "an import could not be resolved")
+        except Exception as error:
+            check(error)
+            raise
 
     def _note_module(self, name, add, statement):
         for file in files_of(self._modules.get(name)):

@@ -1,7 +1,8 @@
 """Records what each attempt looks like at the requested layers, into one file per attempt.
 
-The layers: `assertion` (what assertions evaluate to), `code` (lines that run), `behaviour` (values
-at entries and exits of functions), `interface` (output, and pages in a browser).
+The layers: `assertion` (what assertions evaluate to), `code` (lines that run), `branch` (ways that
+conditions took), `behaviour` (values at entries and exits of functions), `interface` (output, and
+pages in a browser).
 """
 
 import os
@@ -10,7 +11,7 @@ from .. import DIRECTORY, NATIVE_TRACER, load
 from ..common.project_code import ProjectCode
 from .layer_file import LayerFile
 
-LAYERS = "assertion", "code", "behaviour", "interface"
+LAYERS = "assertion", "code", "branch", "behaviour", "interface"
 
 
 class AttemptLayers:
@@ -28,11 +29,11 @@ class AttemptLayers:
         root = os.path.realpath(str(config.rootpath))
         file = self._file = LayerFile(self._side, root, self._truncate, self._layers)
         project = ProjectCode(root, self._side, DIRECTORY)
-        wants_lines, wants_calls = "code" in self._layers, "behaviour" in self._layers
-        if wants_lines or wants_calls:
+        wants_lines, wants_branches, wants_calls = [name in self._layers for name in ("code", "branch", "behaviour")]
+        if wants_lines or wants_branches or wants_calls:
             calls = load("layers.behaviour").CallRecorder(file) if wants_calls else None
             watch = load("layers.code_watch").code_watch
-            self._recorders.append(watch(project, file, wants_lines, calls, self._library))
+            self._recorders.append(watch(project, file, wants_lines, wants_branches, calls, self._library))
         if "interface" in self._layers:
             self._recorders.append(load("layers.interface").InterfaceRecorder(file, config))
             self._recorders.append(load("layers.output").OutputRecorder(file, config))

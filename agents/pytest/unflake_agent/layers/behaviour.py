@@ -118,7 +118,7 @@ class CallRecorder:
         self._rows += 1
         shape, row = self._encoder.row(frame.f_locals, points.names, *returned)
         number = point.numbers.get(shape)
-        if number is None:
+        if number is None and self._file.file_number(points.file) is not None:
             number = self._add_point(points, point, shape)
         if number is not None:
             self._file.buffer('["row",%d,[%s]]\n' % (number, row))

@@ -1,16 +1,19 @@
-"""Sees the lines and calls of the project's code: by `sys.monitoring`, else by `sys.settrace`.
+"""Sees the lines, branches and calls of the project's code: by `sys.monitoring`, else by `sys.settrace`.
 
-Only whether a line ran matters, so each is seen once per attempt and then costs as little as
-possible; with `sys.monitoring` nothing. For the next attempt the events of the code that ran are
+Only whether a line or branch ran matters, so each is seen once per attempt and then costs as little
+as possible; lines with `sys.monitoring` nothing. For the next attempt the events of the code that ran are
 switched off and on again: restarting all events would make Python instrument all code anew.
 """
 
 import dis
+import os
 import sys
 import threading
 from types import FunctionType
 
 from .. import load
+from ..common.boundary import check
+from .branches import CodeBranches, write_branches
 
 # Not the ids that Python assigns to debuggers, coverage and profilers: tests may use those tools.
 TOOLS = 5, 4, 3
@@ -18,33 +21,42 @@ TOOL_NAME = "unflake layers"
 RESUME, RETURN = dis.opmap.get("RESUME"), dis.opmap["RETURN_VALUE"]
 
 
-def code_watch(project, file, wants_lines, calls, library):
+def code_watch(project, file, wants_lines, wants_branches, calls, library):
     """`calls`: the recorder of calls or None. `library`: the path of the native tracer or None."""
     if hasattr(sys, "monitoring"):
-        return MonitoringWatch(project, file, wants_lines, calls)
-    if calls is None and library is not None:
+        return MonitoringWatch(project, file, wants_lines, wants_branches, calls)
+    if calls is None and not wants_branches and library is not None:
         loaded = load("trace.native").load_library(library)
         if loaded is not None:
-            return load("layers.native").NativeWatch(loaded, project, file, wants_lines, calls)
-    return SettraceWatch(project, file, wants_lines, calls)
+            return load("layers.native").NativeWatch(loaded, project, file, wants_lines, False, None)
+    return SettraceWatch(project, file, wants_lines, wants_branches, calls)
 
 
 class WatchedCode:
     """Code of the project. Keeping it keeps its address, by which it is known, unique."""
 
-    __slots__ = "code", "file", "lines", "points", "is_touched", "events", "def_line", "line_count", "bytecode"
+    __slots__ = (
+        "code", "file", "lines", "points", "branches", "taken", "has_offsets", "is_touched", "events", "def_line",
+        "line_count", "bytecode",
+    )
 
-    def __init__(self, code, file, points):
-        self.code, self.file, self.points = code, file, points
-        self.lines, self.is_touched = set(), False
+    def __init__(self, code, file, points, branches):
+        self.code, self.file, self.points, self.branches = code, file, points, branches
+        self.lines, self.taken, self.is_touched = set(), set(), False
 
 
 class CodeWatch:
-    def __init__(self, project, file, wants_lines, calls):
+    def __init__(self, project, file, wants_lines, wants_branches, calls):
         self._project, self._file, self._wants_lines, self._calls = project, file, wants_lines, calls
-        self._layers = ["code"] * wants_lines + ["behaviour"] * (calls is not None)
+        self._wants_branches = wants_branches
+        self._layers = ["code"] * wants_lines + ["branch"] * wants_branches + ["behaviour"] * (calls is not None)
         self._codes = {}
         self._touched = []  # Code with events in the current attempt.
+        self._in_attempt = False
+        os.register_at_fork(after_in_child=self._in_child)
+
+    def _in_child(self):
+        """A process that a test forks is not recorded."""
         self._in_attempt = False
 
     def _learn(self, code):
@@ -55,7 +67,8 @@ class CodeWatch:
         points = None
         if self._calls is not None:
             points = self._calls.points(code, file, self._project.qualified_name(code))
-        known = self._codes[id(code)] = WatchedCode(code, file, points)
+        branches = CodeBranches(code) if self._wants_branches else None
+        known = self._codes[id(code)] = WatchedCode(code, file, points, branches)
         return known
 
     def _touch(self, known):
@@ -68,6 +81,7 @@ class CodeWatch:
         for known in touched:
             known.is_touched = False
             known.lines.clear()
+            known.taken.clear()
         if self._calls is not None:
             self._calls.begin(item)
         self._in_attempt = True
@@ -81,6 +95,8 @@ class CodeWatch:
                 self._file.gap(layer, why)
         if self._wants_lines:
             _write_lines(self._file, list(self._touched))
+        if self._wants_branches:
+            write_branches(self._file, list(self._touched))
         if self._calls is not None:
             self._calls.end()
 
@@ -96,16 +112,22 @@ class MonitoringWatch(CodeWatch):
         self._monitoring = monitoring = sys.monitoring
         events = monitoring.events
         self._start_event, self._line_event, self._return_event = events.PY_START, events.LINE, events.PY_RETURN
+        # From 3.14 on each way is an event of its own, and can be switched off alone.
+        self._has_sides = hasattr(events, "BRANCH_LEFT")
+        branch_events = (events.BRANCH_LEFT, events.BRANCH_RIGHT) if self._has_sides else (events.BRANCH,)
+        self._branch_events = sum(branch_events)
         free = [tool for tool in TOOLS if monitoring.get_tool(tool) is None]
         self._tools = free[:2] if len(free) > 1 else []
         if self._tools:
             for tool in self._tools:
                 monitoring.use_tool_id(tool, TOOL_NAME)
             discovery, observer = self._tools
-            discover, *observe = self._callbacks(observer, sys._getframe)
+            discover, branch, *observe = self._callbacks(observer, sys._getframe)
             monitoring.register_callback(discovery, events.PY_START, discover)
             for event, callback in zip((events.PY_START, events.LINE, events.PY_RETURN), observe):
                 monitoring.register_callback(observer, event, callback)
+            for event in branch_events:
+                monitoring.register_callback(observer, event, branch)
             monitoring.set_events(discovery, events.PY_START)
 
     def _has_tools(self):
@@ -128,6 +150,9 @@ class MonitoringWatch(CodeWatch):
         known.events, known.def_line = 0, None
         if self._wants_lines:
             known.events, known.def_line = self._line_event, line_of_def(known.code)
+        if known.branches:
+            known.events |= self._branch_events
+            known.has_offsets = True
         if known.points is not None:
             known.events |= self._return_event
         if known.points is not None or known.def_line is not None:
@@ -136,14 +161,18 @@ class MonitoringWatch(CodeWatch):
 
     def _callbacks(self, observer, frame):
         codes, calls, touch, disable = self._codes, self._calls, self._touch, self._monitoring.DISABLE
-        set_events = self._monitoring.set_local_events
+        set_events, has_sides = self._monitoring.set_local_events, self._has_sides
 
         def discover(code, offset):
-            known = self._learn(code) if id(code) not in codes else None
-            if known is not None:
-                set_events(observer, code, self._choose_events(known))
-                enter(known, frame(1))
-            return disable
+            try:
+                known = self._learn(code) if id(code) not in codes else None
+                if known is not None:
+                    set_events(observer, code, self._choose_events(known))
+                    enter(known, frame(1))
+                return disable
+            except Exception as error:
+                check(error)
+                raise
 
         def enter(known, called):
             if known.def_line is not None:
@@ -157,27 +186,56 @@ class MonitoringWatch(CodeWatch):
             return disable
 
         def start(code, offset):
-            known = codes.get(id(code))
-            return enter(known, frame(1)) if known is not None else disable
+            try:
+                known = codes.get(id(code))
+                return enter(known, frame(1)) if known is not None else disable
+            except Exception as error:
+                check(error)
+                raise
 
         def line(code, number):
-            known = codes.get(id(code))
-            if known is not None:
-                known.lines.add(number)
-                if not known.is_touched:  # Checked here because this runs for every line.
+            try:
+                known = codes.get(id(code))
+                if known is not None:
+                    known.lines.add(number)
+                    if not known.is_touched:  # Checked here because this runs for every line.
+                        touch(known)
+                return disable
+            except Exception as error:
+                check(error)
+                raise
+
+        def branch(code, offset, destination):
+            try:
+                known = codes.get(id(code))
+                if known is None or not known.branches:
+                    return disable
+                taken, way = known.taken, (offset, destination)
+                if way not in taken:
+                    if has_sides or any(before == offset for before, _ in list(taken)):
+                        taken.add(way)
+                        return disable
+                    taken.add(way)
                     touch(known)
-            return disable
+                return None
+            except Exception as error:
+                check(error)
+                raise
 
         def leave(code, offset, value):
-            known = codes.get(id(code))
-            if known is None or known.points is None:
+            try:
+                known = codes.get(id(code))
+                if known is None or known.points is None:
+                    return disable
+                if not self._in_attempt or calls.leave(known.points, frame(1), value):
+                    return None
+                touch(known)
                 return disable
-            if not self._in_attempt or calls.leave(known.points, frame(1), value):
-                return None
-            touch(known)
-            return disable
+            except Exception as error:
+                check(error)
+                raise
 
-        return discover, start, line, leave
+        return discover, branch, start, line, leave
 
 
 class SettraceWatch(CodeWatch):
@@ -214,37 +272,68 @@ class SettraceWatch(CodeWatch):
     def _callback(self):
         codes, project, calls, touch, wants_lines = self._codes, self._project, self._calls, self._touch, self._wants_lines
 
+        def stepping():
+            """For one call: remembers the line before."""
+            last = [None]
+
+            def step(frame, event, argument):
+                try:
+                    if event == "line":
+                        line = frame.f_lineno
+                        codes[id(frame.f_code)].taken.add((last[0], line))
+                        last[0] = line
+                    within(frame, event, argument)
+                    frame.f_trace_lines = True
+                    return step
+                except Exception as error:
+                    check(error)
+                    raise
+
+            return step
+
         def within(frame, event, argument):
-            if event == "line":
-                known = codes[id(frame.f_code)]
-                known.lines.add(frame.f_lineno)
-                if len(known.lines) >= known.line_count:
-                    frame.f_trace_lines = False
-            elif event == "return" and self._in_attempt:
-                known = codes[id(frame.f_code)]
-                # `return`, `yield` and an exception are the same event.
-                if known.points is not None and known.bytecode[frame.f_lasti] == RETURN:
-                    calls.leave(known.points, frame, argument)
-            return within
+            try:
+                if event == "line":
+                    known = codes[id(frame.f_code)]
+                    known.lines.add(frame.f_lineno)
+                    if len(known.lines) >= known.line_count:
+                        frame.f_trace_lines = False
+                elif event == "return" and self._in_attempt:
+                    known = codes[id(frame.f_code)]
+                    # `return`, `yield` and an exception are the same event.
+                    if known.points is not None and known.bytecode[frame.f_lasti] == RETURN:
+                        calls.leave(known.points, frame, argument)
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         def enter(frame, event, argument):
-            code = frame.f_code
-            known = codes.get(id(code))
-            if known is None:
-                if project.file(code.co_filename) is None:
+            try:
+                code = frame.f_code
+                known = codes.get(id(code))
+                if known is None:
+                    if project.file(code.co_filename) is None:
+                        return None
+                    known = self._learn(code)
+                    known.line_count, known.bytecode = count_lines(code), code.co_code
+                touch(known)
+                has_lines, has_calls = wants_lines and len(known.lines) < known.line_count, False
+                if known.points is not None and self._in_attempt:
+                    if is_function_start(known, frame.f_lasti):
+                        calls.enter(known.points, frame)
+                    has_calls = calls.may_leave(known.points)
+                known.has_offsets = False
+                if known.branches:
+                    frame.f_trace_lines = True
+                    return stepping()
+                if not has_lines and not has_calls:
                     return None
-                known = self._learn(code)
-                known.line_count, known.bytecode = count_lines(code), code.co_code
-            touch(known)
-            has_lines, has_calls = wants_lines and len(known.lines) < known.line_count, False
-            if known.points is not None and self._in_attempt:
-                if is_function_start(known, frame.f_lasti):
-                    calls.enter(known.points, frame)
-                has_calls = calls.may_leave(known.points)
-            if not has_lines and not has_calls:
-                return None
-            frame.f_trace_lines = has_lines
-            return within
+                frame.f_trace_lines = has_lines
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         return enter
 

@@ -11,6 +11,7 @@ import pytest
 
 from .. import load
 from ..common.after_import import after_import
+from ..common.boundary import guarded
 from ..common.introspect import bounded
 
 MAX_LINES, MAX_LINE_LENGTH = 2000, 500
@@ -53,12 +54,14 @@ class InterfaceRecorder:
             self._shared[cls] = cls(self)
         return self._shared[cls]
 
+    @guarded
     def wants(self, page, read=None):
         """Whether a step in this page is to be recorded. `read` reads the page once more later."""
         if self._in_attempt:
             self._pages[id(page)] = page, read, self._thread()
         return self._in_attempt
 
+    @guarded
     def record(self, action, url, tree, text):
         if len(tree) > MAX_LINES:
             self._file.gap("interface", "a very long accessibility tree was truncated")
@@ -66,14 +69,17 @@ class InterfaceRecorder:
         lines = [bounded(line, MAX_LINE_LENGTH) for line in tree[:MAX_LINES]]
         self._file.write(["step", truncate(action), address(url), lines, truncate(text)])
 
+    @guarded
     def gap(self, action, error):
         self._file.gap("interface", "the page could not be read (%s): %s" % (action, type(error).__name__))
 
+    @guarded
     def unknown_page(self, action):
         self._file.gap("interface", "the page could not be read (%s): its window is unknown" % action)
 
     # -- The last step -----------------------------------------------------------------------------
 
+    @guarded
     def pages_to_close(self, is_meant):
         """The pages among those to be closed whose last state is not recorded yet."""
         found = [page for page, _, _ in list(self._pages.values()) if id(page) not in self._finished and is_meant(page)]

@@ -18,7 +18,7 @@ MAX_BYTES = 64 << 20
 FULL = "the record exceeds %d MiB; the rest is missing" % (MAX_BYTES >> 20)
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 # Layers that do not cover processes forked by a test.
-NOT_IN_FORKS = "assertion", "code", "behaviour"
+NOT_IN_FORKS = "assertion", "code", "branch", "behaviour"
 
 
 class LayerFile:
@@ -100,11 +100,13 @@ class LayerFile:
 
     def file_number(self, path):
         """The number of a file, whose line comes before all that mention it. `path` is real."""
+        if self._path is None:
+            return 0  # Nothing is written: no attempt runs, or a test has forked this process.
         number = self._files.get(path)
         if number is None:
             with self._lock:
                 number = self._files.get(path)
-                if number is None and self._path is not None:
+                if number is None:
                     self.buffer(self.encode(["file", len(self._files), self._name(path)]))
                     number = self._files[path] = len(self._files)
         return number

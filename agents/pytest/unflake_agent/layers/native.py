@@ -5,6 +5,7 @@ The library writes the id of each line that runs to a buffer, which is read when
 
 import ctypes
 
+from ..common.boundary import guarded
 from ..trace.native import Callbacks, Cursor
 from .code_watch import SettraceWatch
 
@@ -43,7 +44,15 @@ class NativeWatch(SettraceWatch):
 
         self._enter = enter
         self._callbacks = Callbacks(
-            None, None, self._learn_natively, self._place, self._thread, self._no_task, self._no_task, self._grow, enter,
+            None,
+            None,
+            guarded(self._learn_natively),
+            guarded(self._place),
+            guarded(self._thread),
+            self._no_task,
+            self._no_task,
+            guarded(self._grow),
+            enter,
             None,
         )
         if not library.unflake_open(ctypes.byref(self._callbacks)):

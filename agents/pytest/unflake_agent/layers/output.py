@@ -6,6 +6,7 @@ import sys
 
 from _pytest.capture import CaptureFixture
 
+from ..common.boundary import guarded
 from ..core.items import node_path
 
 STREAMS = "stdout", "stderr"
@@ -31,6 +32,7 @@ class OutputRecorder:
             parts = [text for _, name, text in item._report_sections if name == stream]
             self._record(stream, "".join(parts))
 
+    @guarded
     def _record(self, stream, text):
         if isinstance(text, bytes):
             text = text.decode("utf-8", "backslashreplace")
@@ -56,15 +58,15 @@ class OutputRecorder:
         def communicate(self, *arguments, **named):
             __tracebackhide__ = True
             result = original(self, *arguments, **named)
-            if recorder._is_called_by_test():
+            if recorder._is_called_by_test(recorder._frame(1)):
                 for stream, text in zip(STREAMS, result):
                     recorder._record(stream, text)
             return result
 
         subprocess.Popen.communicate = communicate
 
-    def _is_called_by_test(self):
-        frame = self._frame(2)
+    @guarded
+    def _is_called_by_test(self, frame):
         while frame is not None and frame.f_code.co_filename == self._subprocess:
             frame = frame.f_back
         return frame is not None and self._basename(frame.f_code.co_filename) in (self._test_file, "conftest.py")

@@ -3,6 +3,7 @@
 import functools
 import weakref
 
+from ..common.boundary import guarded
 from .accessibility_tree import of_snapshot
 from .interface import address
 
@@ -157,6 +158,7 @@ def _is_in(page, owner):
     return owner is page or owner is context or owner is context.browser
 
 
+@guarded
 def _action(used, cls, method, arguments, named):
     """What was done and where. Not what was typed: it may be secret."""
     target = None

@@ -7,6 +7,8 @@ can also come about without unflake.
 
 import sys
 
+from ..common.boundary import guarded
+
 IO = "io:0"
 
 
@@ -64,6 +66,7 @@ class LoopDelays:
             known = self._tasks[id(task)] = task, self._delays.names.name("task (%s)" % name)
         return known[1]
 
+    @guarded
     def _late(self):
         """By how much a timer that is set now is late."""
         task = self._task_name()
@@ -75,6 +78,7 @@ class LoopDelays:
         name = "%s:%d" % (self._delays.file_of(frame.f_code), frame.f_lineno)
         return self._delays.delay_of(name, task, self._sites.setdefault(task, {}))
 
+    @guarded
     def _wait_in_thread(self, loop):
         """The result of a thread arrives later: the thread waits before it delivers it."""
         if getattr(loop, "_thread_id", None) not in (None, self._delays.ident()):
@@ -82,6 +86,7 @@ class LoopDelays:
             if delay:
                 self._delays.sleep(delay)
 
+    @guarded
     def _arrived(self, loop, events):
         """The events that the loop sees now. The system reports the others again."""
         kept, own = [], getattr(loop, "_ssock", None)

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 
+from ..common.boundary import check
 from .change_points import NEVER, Site, ThreadNames
 
 TOOLS = 5, 4, 3, 1, 0, 2
@@ -60,34 +61,42 @@ class LineDelays:
 
     def line(self, code, number):
         """A line of the project is about to run."""
-        if not self._is_on or not self._count():
-            return
-        thread = self._active.get(self.ident())
-        state = self._threads.get(id(thread))
-        if state is None or state.thread is not thread:
-            state = self._threads[id(thread)] = ThreadState(thread, self._name(thread))
-        site = state.sites.get((id(code), number))
-        if site is None:
-            site = state.sites[id(code), number] = self._site(code, number, state)
-        if state.left is not None:
-            self._has_passed, state.left = True, None
-        site.count += 1
-        site.remaining -= 1
-        if site.remaining <= 0:
-            self._delay(site)
-        if self._order is not None:
-            self._follow(site, state)
+        try:
+            if not self._is_on or not self._count():
+                return
+            thread = self._active.get(self.ident())
+            state = self._threads.get(id(thread))
+            if state is None or state.thread is not thread:
+                state = self._threads[id(thread)] = ThreadState(thread, self._name(thread))
+            site = state.sites.get((id(code), number))
+            if site is None:
+                site = state.sites[id(code), number] = self._site(code, number, state)
+            if state.left is not None:
+                self._has_passed, state.left = True, None
+            site.count += 1
+            site.remaining -= 1
+            if site.remaining <= 0:
+                self._delay(site)
+            if self._order is not None:
+                self._follow(site, state)
+        except Exception as error:
+            check(error)
+            raise
 
     def delay_of(self, name, thread, sites):
         """Seconds by which something else than a line is delayed, 0 mostly."""
-        if not self._is_on:
-            return 0
-        site = sites.get(name)
-        if site is None:
-            site = sites[name] = self._points.wait(name, thread)
-        site.count += 1
-        site.remaining -= 1
-        return self._take(site) if site.remaining <= 0 else 0
+        try:
+            if not self._is_on:
+                return 0
+            site = sites.get(name)
+            if site is None:
+                site = sites[name] = self._points.wait(name, thread)
+            site.count += 1
+            site.remaining -= 1
+            return self._take(site) if site.remaining <= 0 else 0
+        except Exception as error:
+            check(error)
+            raise
 
     def _name(self, thread):
         if thread is self._main:
@@ -182,7 +191,11 @@ class TracedLines:
             return within
 
         def enter(frame, event, argument):
-            return within if delays.is_project(frame.f_code) else None
+            try:
+                return within if delays.is_project(frame.f_code) else None
+            except Exception as error:
+                check(error)
+                raise
 
         self._enter = enter
 

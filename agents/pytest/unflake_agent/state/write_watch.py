@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+from ..common.boundary import check
 from ..common.qualified_names import QualifiedNames
 from .repr import is_same
 
@@ -153,23 +154,39 @@ class MonitoringTracer:
         disable, watch, frame = monitoring.DISABLE, self._watch, self._frame
 
         def line(code, number):
-            if not watch.is_project(code):
-                return disable
-            watch.before_line(code, number)
+            try:
+                if not watch.is_project(code):
+                    return disable
+                watch.before_line(code, number)
+            except Exception as error:
+                check(error)
+                raise
 
         def resume(code, offset):
-            if not watch.is_project(code):
-                return disable
-            watch.before_line(code, frame(1).f_lineno)
+            try:
+                if not watch.is_project(code):
+                    return disable
+                watch.before_line(code, frame(1).f_lineno)
+            except Exception as error:
+                check(error)
+                raise
 
         def after_return(code, offset, value):
-            if not watch.is_project(code):
-                return disable
-            watch.after_return(frame(1))
+            try:
+                if not watch.is_project(code):
+                    return disable
+                watch.after_return(frame(1))
+            except Exception as error:
+                check(error)
+                raise
 
         def unwind(code, offset, error):
-            if watch.is_project(code):
-                watch.after_return(frame(1))
+            try:
+                if watch.is_project(code):
+                    watch.after_return(frame(1))
+            except Exception as failure:
+                check(failure)
+                raise
 
         callbacks = {"LINE": line, "PY_RESUME": resume, "PY_RETURN": after_return, "PY_YIELD": after_return, "PY_UNWIND": unwind}
         for name, callback in callbacks.items():
@@ -198,18 +215,26 @@ class SettraceTracer:
         watch = self._watch
 
         def within(frame, event, argument):
-            if event == "line":
-                watch.before_line(frame.f_code, frame.f_lineno)
-            elif event == "return":
-                watch.after_return(frame)
-            return within
+            try:
+                if event == "line":
+                    watch.before_line(frame.f_code, frame.f_lineno)
+                elif event == "return":
+                    watch.after_return(frame)
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         def enter(frame, event, argument):
-            if event != "call" or not watch.is_project(frame.f_code):
-                return None
-            # A generator resumes in the middle of a line.
-            watch.before_line(frame.f_code, frame.f_lineno)
-            return within
+            try:
+                if event != "call" or not watch.is_project(frame.f_code):
+                    return None
+                # A generator resumes in the middle of a line.
+                watch.before_line(frame.f_code, frame.f_lineno)
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         self._before = self._get(), getattr(threading, "_trace_hook", None)
         self._set_threads(enter)

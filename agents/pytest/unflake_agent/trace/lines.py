@@ -4,6 +4,7 @@ import dis
 import sys
 import threading
 
+from ..common.boundary import check
 from .mapped_files import TRACER_REPLACED
 from .name_chains import lines_of
 from .threads import ASYNC_FLAGS
@@ -159,42 +160,62 @@ class MonitoringTracer:
         learn, disable = recorder.learn, self._monitoring.DISABLE
 
         def line(code, number):
-            known = codes.get(id(code), UNKNOWN)
-            if known is UNKNOWN:
-                known = learn(code)
-            if known is None:
-                return disable
-            if recorder.process is not None:
-                recorder.step(known, number)
-            return None
+            try:
+                known = codes.get(id(code), UNKNOWN)
+                if known is UNKNOWN:
+                    known = learn(code)
+                if known is None:
+                    return disable
+                if recorder.process is not None:
+                    recorder.step(known, number)
+                return None
+            except Exception as error:
+                check(error)
+                raise
 
         def line_with_values(code, number):
-            known = codes.get(id(code), UNKNOWN)
-            if known is UNKNOWN:
-                known = learn(code)
-            if known is None:
-                return disable
-            if recorder.process is not None:
-                recorder.step(known, number, frame(1))
-            return None
+            try:
+                known = codes.get(id(code), UNKNOWN)
+                if known is UNKNOWN:
+                    known = learn(code)
+                if known is None:
+                    return disable
+                if recorder.process is not None:
+                    recorder.step(known, number, frame(1))
+                return None
+            except Exception as error:
+                check(error)
+                raise
 
         def returns(code, offset, value):
-            if codes.get(id(code)) is None:
-                return disable
-            if recorder.process is not None:
-                recorder.leave(frame(1), value)
-            return None
+            try:
+                if codes.get(id(code)) is None:
+                    return disable
+                if recorder.process is not None:
+                    recorder.leave(frame(1), value)
+                return None
+            except Exception as error:
+                check(error)
+                raise
 
         def yields(code, offset, value):
-            if codes.get(id(code)) is None:
-                return disable
-            if recorder.process is not None:
-                recorder.suspend(frame(1))
-            return None
+            try:
+                if codes.get(id(code)) is None:
+                    return disable
+                if recorder.process is not None:
+                    recorder.suspend(frame(1))
+                return None
+            except Exception as error:
+                check(error)
+                raise
 
         def unwinds(code, offset, error):
-            if codes.get(id(code)) is not None and recorder.process is not None:
-                recorder.leave(frame(1))
+            try:
+                if codes.get(id(code)) is not None and recorder.process is not None:
+                    recorder.leave(frame(1))
+            except Exception as failure:
+                check(failure)
+                raise
 
         if recorder.variables is None:
             return {events.LINE: line}
@@ -243,32 +264,44 @@ class SettraceTracer:
         recorder, codes, learn = self._recorder, self._recorder.codes, self._recorder.learn
 
         def within(frame, event, argument):
-            if event == "line" and recorder.process is not None:
-                recorder.step(codes[id(frame.f_code)], frame.f_lineno)
-            return within
+            try:
+                if event == "line" and recorder.process is not None:
+                    recorder.step(codes[id(frame.f_code)], frame.f_lineno)
+                return within
+            except Exception as error:
+                check(error)
+                raise
 
         def within_with_values(frame, event, argument):
-            if recorder.process is None:
+            try:
+                if recorder.process is None:
+                    return within_with_values
+                if event == "line":
+                    recorder.step(codes[id(frame.f_code)], frame.f_lineno, frame)
+                elif event == "return":
+                    code = frame.f_code
+                    if codes[id(code)].returns_at(frame.f_lasti):
+                        recorder.leave(frame, argument)
+                    elif argument is None and not code.co_flags & GENERATOR_FLAGS:
+                        recorder.leave(frame)
+                    else:
+                        recorder.suspend(frame)
                 return within_with_values
-            if event == "line":
-                recorder.step(codes[id(frame.f_code)], frame.f_lineno, frame)
-            elif event == "return":
-                code = frame.f_code
-                if codes[id(code)].returns_at(frame.f_lasti):
-                    recorder.leave(frame, argument)
-                elif argument is None and not code.co_flags & GENERATOR_FLAGS:
-                    recorder.leave(frame)
-                else:
-                    recorder.suspend(frame)
-            return within_with_values
+            except Exception as error:
+                check(error)
+                raise
 
         inner = within if recorder.variables is None else within_with_values
 
         def enter(frame, event, argument):
-            code = frame.f_code
-            known = codes.get(id(code), UNKNOWN)
-            if known is UNKNOWN:
-                known = learn(code)
-            return inner if known is not None else None
+            try:
+                code = frame.f_code
+                known = codes.get(id(code), UNKNOWN)
+                if known is UNKNOWN:
+                    known = learn(code)
+                return inner if known is not None else None
+            except Exception as error:
+                check(error)
+                raise
 
         return enter

@@ -9,6 +9,7 @@ import os
 import sys
 import sysconfig
 
+from ..common.boundary import guarded
 from .lines import MonitoringTracer, SettraceTracer
 from .mapped_files import DROPPED, EventStream
 
@@ -92,7 +93,15 @@ class Library:
         disable = sys.monitoring.DISABLE if hasattr(sys, "monitoring") else None
         threads = recorder.threads
         self._callbacks = Callbacks(
-            disable, None, self._learn, self._place, self._thread, self._task, threads.asyncio, self._grow, tracer,
+            disable,
+            None,
+            guarded(self._learn),
+            guarded(self._place),
+            guarded(self._thread),
+            guarded(self._task),
+            guarded(threads.asyncio),
+            guarded(self._grow),
+            tracer,
             recorder.line,
         )
         self._threads, self._streams = threads, {}

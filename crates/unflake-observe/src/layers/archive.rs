@@ -22,7 +22,7 @@ pub struct LayerArchive {
     /// Files of attempts that have not ended.
     pending: HashMap<EnvironmentId, PathBuf>,
     /// One for each attempt.
-    outputs: Vec<[Option<OutputId>; 5]>,
+    outputs: Vec<[Option<OutputId>; Layer::ALL.len()]>,
     gaps: BTreeMap<(Layer, String), u32>,
 }
 
@@ -69,7 +69,7 @@ impl LayerArchive {
             read(from, |one| observations.add(one, builder)).map_err(|why| why.to_string())
         });
         let known = match &result {
-            Some(Ok(())) => vec![Layer::Assertion, Layer::Code, Layer::Behaviour, Layer::Interface],
+            Some(Ok(())) => Layer::ALL.to_vec(),
             Some(Err(_)) => {
                 observations = AttemptObservations::default();
                 Vec::new()
@@ -85,7 +85,7 @@ impl LayerArchive {
         };
         let gaps = std::mem::take(&mut observations.gaps);
         let (layers, without_invariants) = observations.facts(builder);
-        let mut outputs = [None; 5];
+        let mut outputs = [None; Layer::ALL.len()];
         outputs[Layer::Verdict as usize] = Some(facts.output(vec![verdict]));
         for (layer, of_layer) in layers.into_iter().filter(|(layer, _)| known.contains(layer)) {
             outputs[layer as usize] = self.layers.contains(&layer).then(|| facts.output(of_layer));

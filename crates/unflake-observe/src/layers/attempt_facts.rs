@@ -34,6 +34,7 @@ pub(crate) struct AttemptObservations {
     asserted: Vec<(Arc<ObservedAssertion>, BTreeMap<String, Sequence>)>,
     sites: HashMap<Arc<ObservedAssertion>, usize>,
     lines: Vec<FactId>,
+    branches: Vec<FactId>,
     points: BTreeMap<u32, ObservedPoint>,
     interface: Vec<FactId>,
     steps: u32,
@@ -69,6 +70,12 @@ impl AttemptObservations {
                 for line in ranges.into_iter().flat_map(|(first, last)| first..=last) {
                     let subject = FactSubject { test: None, file: Some(file), line: Some(line), what };
                     self.lines.push(builder.facts.add(subject, None));
+                }
+            }
+            AgentObservation::Branches { file, taken } => {
+                for (line, way) in taken {
+                    let what = (Some(line), bounded(&way));
+                    self.branches.push(builder.fact(Some(&file), what, None, false));
                 }
             }
             AgentObservation::Point { number, file, function, when, variables } => {
@@ -159,7 +166,7 @@ impl AttemptObservations {
 
     /// The facts of all layers except the verdict, and the number of program points with too few
     /// rows for any invariant.
-    pub(crate) fn facts(mut self, builder: &mut FactBuilder<'_>) -> ([(Layer, Vec<FactId>); 4], u32) {
+    pub(crate) fn facts(mut self, builder: &mut FactBuilder<'_>) -> ([(Layer, Vec<FactId>); 5], u32) {
         let mut assertions = Vec::new();
         for (site, sequences) in std::mem::take(&mut self.asserted) {
             for (expression, sequence) in sequences {
@@ -194,6 +201,7 @@ impl AttemptObservations {
         let layers = [
             (Layer::Assertion, assertions),
             (Layer::Code, self.lines),
+            (Layer::Branch, self.branches),
             (Layer::Behaviour, held),
             (Layer::Interface, self.interface),
         ];

@@ -29,7 +29,7 @@ pub struct TemporaryName {
 
 /// The names of all rules, with what each replaces.
 pub const RULES: [(&str, &str); 10] = [
-    ("addresses", "memory addresses: 0x7f3a5c01e0d0"),
+    ("addresses", "memory addresses: 0x7f3a5c01e0d0, and identity hashes: Cart@6d06d69c"),
     ("temporary-paths", "the changing part of paths below the temporary directory"),
     ("uuids", "UUIDs: 8-4-4-4-12 hexadecimal digits, or 32 with the bits of version 4"),
     ("dates", "dates: 2027-01-30, Sat, 30 Jan 2027"),
@@ -68,9 +68,10 @@ static TABLE: [Rule; 10] = [
     Rule {
         name: "addresses",
         instead: "<address>",
-        texts: r"\b0x[0-9a-fA-F]{6,16}\b|\b1[34]\d{13}\b",
+        // A hash has a digit, and the name of a host seldom.
+        texts: r"\b0x[0-9a-fA-F]{6,16}\b|\b1[34]\d{13}\b|([\w$;]@)(?:\d[0-9a-f]{4,7}|[0-9a-f]{4,7}\d|[0-9a-f]{2,5}\d[0-9a-f]{2,5})\b",
         named: "",
-        needs: |text| text.contains("0x") || text.len() >= 15 && digit(text),
+        needs: |text| text.contains("0x") || digit(text) && (text.len() >= 15 || text.contains('@')),
     },
     Rule {
         name: "times",
@@ -273,6 +274,7 @@ mod tests {
     #[test]
     fn noise_is_replaced() {
         check("<shop.Cart object at 0x7f3a5c01e0d0>", "<shop.Cart object at <address>>");
+        check("com.acme.Cart@6d06d69c and [I@1b28cdfa", "com.acme.Cart@<address> and [I@<address>");
         check("wrote /tmp/tool-of-ann/run-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
         check("wrote /scratch/tool-of-ann/run-last/a.txt", "wrote /scratch<temporary>/a.txt");
         check("'/tmp/tmpab12cd/data.db'", "'<temporary>/data.db'");
@@ -302,6 +304,9 @@ mod tests {
             "0xff",
             "error 404",
             "ratio 4:3",
+            "ann@example.com",
+            "bob@decade.org",
+            "cart@12",
             "d41d8cd98f00b204e9800998ecf8427e",
             "/tmp",
             "portable 1234",

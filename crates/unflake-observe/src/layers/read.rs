@@ -33,6 +33,11 @@ pub enum AgentObservation {
         file: Arc<str>,
         ranges: Vec<(u32, u32)>,
     },
+    /// The branches that were taken: line and description.
+    Branches {
+        file: Arc<str>,
+        taken: Vec<(u32, String)>,
+    },
     /// A program point, declared before its first row.
     Point {
         number: u32,
@@ -161,6 +166,16 @@ impl LayerReader {
                 }
                 AgentObservation::Lines { file, ranges }
             }
+            "branches" => {
+                let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
+                let taken: Option<Vec<_>> = elements.list().ok_or(MALFORMED)?.into_iter().map(branch).collect();
+                let taken = taken.ok_or("has branches that cannot be")?;
+                self.lines += taken.len() as u64;
+                if self.lines > MAX_CODE_LINES {
+                    return Err("is one line of code too many");
+                }
+                AgentObservation::Branches { file, taken }
+            }
             "point" => {
                 let number = elements.number().ok_or(MALFORMED)?;
                 let file = known(&self.files, elements.number().ok_or(MALFORMED)?)?;
@@ -250,6 +265,13 @@ fn pair(json: Json) -> Option<(String, Value)> {
     }
 }
 
+fn branch(json: Json) -> Option<(u32, String)> {
+    let Json::Array(two) = json else { return None };
+    let mut two = LineElements(two.into_iter());
+    let (line, way) = two.number().zip(two.text())?;
+    (two.0.next().is_none() && line <= MAX_LINE_NUMBER).then_some((line, way))
+}
+
 fn range(json: Json) -> Option<(u32, u32)> {
     let two = json.as_array().filter(|two| two.len() == 2)?;
     let (first, last) = (number(&two[0])?, number(&two[1])?);
@@ -273,6 +295,7 @@ mod tests {
             "[\"site\", 3, 0, \"test_total\", \"cart.total == 3\", 0, 12]\n",
             "[\"assert\", 3, \"held\", [[\"cart.total\", 3], [\"cart\", {\"type\": \"Cart\", \"size\": 2}]]]\n",
             "[\"lines\", 0, [[1, 4], [9, 9]]]\n",
+            "[\"branches\", 0, [[4, \"branch 1, to line 9\"]]]\n",
             "[\"point\", 0, 0, \"Cart.add\", \"enter\", [\"n\", \"price\"]]\n",
             "[\"row\", 0, [1, 2.5]]\n",
             "[\"step\", \"click\", \"http://localhost/\", [\"- heading\"], \"Cart\"]\n",
@@ -282,7 +305,7 @@ mod tests {
             "[\"row\", 0, [1"
         ))
         .unwrap();
-        assert_eq!(observations.len(), 7);
+        assert_eq!(observations.len(), 8);
         let AgentObservation::Assert { site, how, saw } = &observations[0] else { panic!("{observations:?}") };
         assert_eq!((&*site.file, site.line, &**how), ("tests/test_cart.py", 12, "held"));
         assert_eq!(saw[0], ("cart.total".to_owned(), Value::Int(3)));
@@ -291,8 +314,10 @@ mod tests {
             observations[1],
             AgentObservation::Lines { file: "tests/test_cart.py".into(), ranges: vec![(1, 4), (9, 9)] }
         );
-        assert_eq!(observations[3], AgentObservation::Row { point: 0, values: vec![Value::Int(1), Value::Float(2.5)] });
-        assert_eq!(observations[6], AgentObservation::Gap { layer: Layer::Code, why: "a C extension".to_owned() });
+        let taken = vec![(4, "branch 1, to line 9".to_owned())];
+        assert_eq!(observations[2], AgentObservation::Branches { file: "tests/test_cart.py".into(), taken });
+        assert_eq!(observations[4], AgentObservation::Row { point: 0, values: vec![Value::Int(1), Value::Float(2.5)] });
+        assert_eq!(observations[7], AgentObservation::Gap { layer: Layer::Code, why: "a C extension".to_owned() });
     }
 
     #[test]
@@ -304,6 +329,8 @@ mod tests {
         assert_eq!(after("[\"lines\", 0, [[4, 1]]]"), "line 3 has lines of code that cannot be");
         assert_eq!(after("[\"lines\", 0, [[1, 90000000]]]"), "line 3 is one line of code too many");
         assert_eq!(after("[\"lines\", 0, [[1, 4000000000]]]"), "line 3 has lines of code that cannot be");
+        assert_eq!(after("[\"branches\", 7, []]"), "line 3 names a file without number");
+        assert_eq!(after("[\"branches\", 0, [[4]]]"), "line 3 has branches that cannot be");
         assert_eq!(after("[\"assert\", 0, \"held\", []]"), "line 3 names an assertion without number");
         assert_eq!(
             after("[\"point\", 0, 0, \"f\", \"enter\", [\"x\"]]\n[\"row\", 0, []]"),

@@ -1,10 +1,10 @@
-//! Lists the source files that an attempt executed.
+//! Lists the source files and lines that an attempt executed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::trace::attempt::{Process, TracedAttempt};
-use crate::trace::lines::Project;
+use crate::trace::lines::{Lines, Project};
 use crate::trace::thread::TruncationReason;
 
 /// The project's files that an attempt executed.
@@ -48,6 +48,30 @@ impl ExecutedCode {
         executed.gaps.sort();
         executed.gaps.dedup();
         executed
+    }
+}
+
+impl ExecutedCode {
+    /// The project's lines at which executed blocks begin, by file, and what is missing from them. From a
+    /// symbolised attempt.
+    pub fn lines(attempt: &TracedAttempt, project: &Project) -> (BTreeMap<PathBuf, BTreeSet<u32>>, Vec<String>) {
+        let (mut found, mut gaps) = (BTreeMap::<PathBuf, BTreeSet<u32>>::new(), BTreeSet::new());
+        gaps.extend(attempt.problems.iter().cloned());
+        for process in &attempt.processes {
+            gaps.extend(self::gaps(process));
+            match process.places() {
+                Ok(places) => {
+                    gaps.extend(places.notes.iter().cloned());
+                    for line in Lines::new(&places, project).all() {
+                        found.entry(line.file.to_path_buf()).or_default().insert(line.line);
+                    }
+                }
+                Err(error) => {
+                    gaps.insert(error.to_string());
+                }
+            }
+        }
+        (found, gaps.into_iter().collect())
     }
 }
 

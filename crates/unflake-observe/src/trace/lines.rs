@@ -143,6 +143,11 @@ impl Lines {
         self.of_place.get(&id).map(|number| &self.lines[*number as usize])
     }
 
+    /// Every line, once.
+    pub(crate) fn all(&self) -> &[TracedLine] {
+        &self.lines
+    }
+
     /// The lines that a thread executed, as a person would read them: a line with several places
     /// occurs once for each visit.
     pub fn of(&self, thread: &RecordedThread) -> Result<LinesOf<'_>, Error> {

@@ -57,6 +57,7 @@ impl HistoryRow<'_> {
             (Purpose::Base, _) => "at the base".to_owned(),
             (Purpose::Factor, _) => "under other factors".to_owned(),
             (Purpose::WithoutFiles, _) => "new process, without files that it left".to_owned(),
+            (Purpose::Together, _) => format!("new process with other seeds, isolated in it{after}"),
             (Purpose::OtherSeeds, _) => "new process with other seeds".to_owned(),
             (Purpose::Replay, _) => format!("replay{after}"),
             (Purpose::Fresh, 0) => format!("fresh {}", self.origin.word()),

@@ -5,18 +5,21 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use unflake_model::{
-    Detail, Difference, Finding, Layer, LayerDifference, LayerMeasure, Measurement, Rate, SuppressedNoise, TestId,
+    ConfigurationMeasure, Detail, Difference, Finding, Layer, LayerDifference, LayerMeasure, Measurement, Rate,
+    SuppressedNoise, TestId, Unit,
 };
 
 use crate::terminal::summary;
 use crate::terminal::writer::{Keep, MAX_COLUMNS, TermWriter, Tone};
-use crate::text::format;
 use crate::text::sanitize::{keep_start, wrap};
+use crate::text::{configuration_table, format};
 use crate::{RunReport, TerminalStyle, one_line};
 
 /// Tests shown, and units shown per layer of a test.
 const TESTS: usize = 20;
 const UNITS: usize = 3;
+/// Tests named that have the cause of another.
+const NAMED: usize = 5;
 /// Column at which the text next to the name of a layer begins.
 const LABEL_COLUMNS: usize = 11;
 const PROBLEM_LINES: usize = 24;
@@ -75,6 +78,14 @@ impl<'a> TestDifferences<'a> {
         self.layers.iter().filter(|layer| layer.is_actionable()).map(|layer| layer.kind).min()
     }
 
+    /// What differs at that layer, where it is in the sources: tests with the same have one cause.
+    fn cause(&self) -> Option<(DifferingKind, Layer, Vec<&Unit>)> {
+        let first = self.first_actionable_layer()?;
+        let layer = self.layers.iter().find(|layer| layer.kind == first)?;
+        let units: Vec<&Unit> = layer.units.iter().map(|one| &one.unit).collect();
+        units.iter().all(|unit| unit.file.is_some()).then_some((self.kind, first, units))
+    }
+
     pub(crate) fn failures(&self) -> Option<Rate> {
         self.layers.iter().find_map(|layer| layer.failures)
     }
@@ -93,12 +104,16 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         term.head(Tone::Bad, "ERROR", format::problem_text(problem.kind))?;
         term.quote(term.indent() + 2, &problem.text, PROBLEM_LINES, Keep::Ends)?;
     }
-    for test in differing.iter().take(TESTS) {
-        entry(term, test)?;
+    let compares = run.measured.is_some_and(|measured| measured.configurations.len() > 1);
+    let groups = if compares { Vec::new() } else { by_cause(&differing) };
+    for group in groups.iter().take(TESTS) {
+        entry(term, group[0])?;
+        others(term, &group[1..])?;
     }
-    if differing.len() > TESTS {
+    let more: usize = groups.iter().skip(TESTS).map(Vec::len).sum();
+    if more > 0 {
         term.blank()?;
-        term.cut(2, &format!("{} more", format::count(differing.len() - TESTS, "test")))?;
+        term.cut(2, &format!("{} more", format::count(more, "test")))?;
     }
     if let Some(measured) = run.measured.filter(|_| !quiet) {
         numbers(term, measured)?;
@@ -109,6 +124,32 @@ pub fn measure(run: &RunReport, style: &TerminalStyle, quiet: bool, out: &mut dy
         summary::notes(term, run.notes)?;
     }
     summary::end(term, run, quiet)
+}
+
+/// Tests with the same cause together, in the order of the first of them.
+fn by_cause<'r, 'a>(differing: &'r [TestDifferences<'a>]) -> Vec<Vec<&'r TestDifferences<'a>>> {
+    let mut groups: Vec<Vec<&TestDifferences>> = Vec::new();
+    for test in differing {
+        let cause = test.cause();
+        match groups.iter_mut().find(|group| cause.is_some() && group[0].cause() == cause) {
+            Some(group) => group.push(test),
+            None => groups.push(vec![test]),
+        }
+    }
+    groups
+}
+
+/// Names tests with the cause of the one above.
+fn others(term: &mut TermWriter, tests: &[&TestDifferences]) -> io::Result<()> {
+    if tests.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = tests.iter().take(NAMED).map(|test| one_line(test.test.as_str()).into_owned()).collect();
+    let more = match tests.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    labelled(term, term.indent(), "also in", &format!("{}{more}", named.join(", ")))
 }
 
 /// The summary, in a few numbers.
@@ -206,7 +247,52 @@ pub(crate) fn row(layer: &LayerMeasure) -> [String; 7] {
     ]
 }
 
+/// Configurations as rows, layers as columns.
+fn configurations(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
+    term.blank()?;
+    let layers = configuration_table::layers(measured);
+    let run = measured.configurations.iter().filter(|one| one.missing.is_none());
+    let heads = ["configuration", "runs"].into_iter().chain(layers.iter().map(|layer| layer.word()));
+    let cells = |one: &ConfigurationMeasure| {
+        let entropies = layers.iter().map(|layer| configuration_table::entropies(one, *layer));
+        [one.name.clone(), one.runs.to_string()].into_iter().chain(entropies).collect()
+    };
+    let rows: Vec<Vec<String>> = [heads.map(str::to_owned).collect()].into_iter().chain(run.map(cells)).collect();
+    let wide: Vec<usize> =
+        (0..rows[0].len()).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0)).collect();
+    let is_wide = wide.iter().sum::<usize>() + 3 * wide.len() > term.style.width;
+    for (number, row) in rows.iter().enumerate() {
+        if is_wide && number > 0 {
+            let pairs: Vec<String> =
+                rows[0].iter().zip(row).skip(1).map(|(head, cell)| format!("{head} {cell}")).collect();
+            term.prose(2, Tone::Usual, &format!("{}: {}", row[0], pairs.join(", ")))?;
+        } else if !is_wide {
+            let padded = row.iter().zip(&wide).enumerate();
+            let cells = padded.map(|(at, (cell, wide))| match at {
+                0 => format!("{cell:<wide$}"),
+                _ => format!("{cell:>wide$}"),
+            });
+            let tone = if number == 0 { Tone::Faint } else { Tone::Usual };
+            term.line(&[(Tone::Usual, "  "), (tone, &cells.collect::<Vec<_>>().join("   "))])?;
+        }
+    }
+    for one in &measured.configurations {
+        if let Some(why) = &one.missing {
+            term.prose(2, Tone::Usual, &format!("{}: not run: {}", one.name, one_line(why)))?;
+        }
+    }
+    let highest = f64::from(measured.runs.max(1)).ln();
+    let legend = format!(
+        "entropy of the suite / mean entropy of its tests: 0 if all runs are equal, {highest:.2} if no two of {} are",
+        measured.runs
+    );
+    term.prose(2, Tone::Faint, &legend)
+}
+
 fn numbers(term: &mut TermWriter, measured: &Measurement) -> io::Result<()> {
+    if measured.configurations.len() > 1 {
+        return configurations(term, measured);
+    }
     if measured.layers.is_empty() {
         return Ok(());
     }

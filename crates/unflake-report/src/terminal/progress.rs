@@ -278,11 +278,14 @@ impl ProgressState {
     fn enter_retry(&mut self, purpose: Purpose, of: usize) {
         match (purpose, &self.phase) {
             (Purpose::AtEnd, RunPhase::Again { .. })
-            | (Purpose::Fresh | Purpose::OtherSeeds | Purpose::WithoutFiles | Purpose::Again, RunPhase::Fresh { .. })
+            | (
+                Purpose::Fresh | Purpose::OtherSeeds | Purpose::Together | Purpose::WithoutFiles | Purpose::Again,
+                RunPhase::Fresh { .. },
+            )
             | (Purpose::Stress, RunPhase::Stress { .. }) => {}
             (Purpose::Suite, _) => self.phase = RunPhase::Running,
             (Purpose::AtEnd, _) => self.phase = RunPhase::Again { done: 0, of },
-            (Purpose::Fresh | Purpose::OtherSeeds | Purpose::WithoutFiles | Purpose::Again, _) => {
+            (Purpose::Fresh | Purpose::OtherSeeds | Purpose::Together | Purpose::WithoutFiles | Purpose::Again, _) => {
                 self.phase = RunPhase::Fresh { done: 0 }
             }
             (Purpose::Stress, _) => self.phase = RunPhase::Stress { done: 0 },

@@ -2,6 +2,7 @@
 
 pub(crate) mod comment;
 pub(crate) mod confidence;
+pub(crate) mod configuration_table;
 pub(crate) mod format;
 pub(crate) mod issue;
 pub(crate) mod markdown;

@@ -3,8 +3,8 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use unflake_model::{
-    Detail, Difference, Finding, Gap, Layer, LayerDifference, LayerMeasure, Measurement, Outcome, Rate, Reproduction,
-    SeenIn, Shows, SuppressedNoise, Unit, Variance,
+    ConfigurationMeasure, Detail, Difference, Finding, Gap, Layer, LayerDifference, LayerMeasure, Measurement, Outcome,
+    Rate, Reproduction, SeenIn, Shows, SuppressedNoise, Unit, Variance,
 };
 use unflake_report::{RunReport, TerminalStyle};
 
@@ -27,7 +27,7 @@ fn difference(file: &str, line: Option<u32>, what: &str, seen: &[(&str, u32)]) -
 
 fn found(test: &str, kind: Layer, spread: Variance, units: Vec<Difference>) -> Finding {
     let failures = (kind == Layer::Verdict).then_some(Rate { seen: 3, of: 10, low: 0.108, high: 0.603 });
-    let detail = Detail::Layer(LayerDifference { kind, spread, units, failures });
+    let detail = Detail::Layer(LayerDifference { kind, spread, units, failures, configuration: None });
     let reproduce = vec![Reproduction { command: format!("pytest {test}"), shows: Shows::Passes }];
     Finding {
         test: test.into(),
@@ -86,6 +86,7 @@ fn measured() -> (Sample, Measurement) {
             },
             SuppressedNoise { rule: "times".to_owned(), replaced: 3, units: 0, example: example(&["at 12:00:00"]) },
         ],
+        configurations: Vec::new(),
     };
     (sample, measured)
 }
@@ -107,6 +108,19 @@ fn tests_that_vary_like_noise_come_last() {
     let text = terminal(&sample, &Measurement { runs: 3, ..Measurement::default() }, &WIDE, true);
     let position = |test: &str| text.find(test).unwrap_or_else(|| panic!("{text}"));
     assert!(position(RETRY) < position(TOTAL), "{text}");
+}
+
+#[test]
+fn tests_with_one_cause_are_one_entry() {
+    let mut sample = Sample::new(0, "every test passed in every run");
+    for (test, line) in [(TOTAL, 31), (RETRY, 31), (COLD, 40)] {
+        let ran = difference("shop/cart.py", Some(line), "", &[("", 3)]);
+        let finding = found(test, Layer::Code, spread(&[3, 1], 1), vec![ran]);
+        sample = sample.with(test, [attempt(test, Outcome::Passed)]).found(finding);
+    }
+    let text = terminal(&sample, &Measurement { runs: 4, ..Measurement::default() }, &WIDE, true);
+    assert_eq!(text.matches("VARIES").count(), 2, "{text}");
+    assert!(text.contains(&format!("also in    {RETRY}\n")), "{text}");
 }
 
 #[test]
@@ -160,4 +174,39 @@ proptest! {
         let page = written(|out| unflake_report::measure_page(&run, out));
         prop_assert!(!page.contains("<script"), "{page}");
     }
+}
+
+fn configurations() -> Measurement {
+    let of = |name: &str, entropy: f64, groups: &[u32]| ConfigurationMeasure {
+        name: name.to_owned(),
+        settings: vec!["--time-zone=UTC".to_owned()],
+        drawn: if entropy > 0.0 { vec!["date".to_owned(), "order".to_owned()] } else { Vec::new() },
+        runs: 10,
+        layers: vec![
+            layer(Layer::Verdict, 0, Some(spread(&[10], 0)), 0.0, 0.0, 0),
+            layer(Layer::Code, 1, Some(spread(groups, 3)), entropy, 1.5, 4),
+        ],
+        missing: None,
+    };
+    let missing = ConfigurationMeasure {
+        name: "other-vendor".to_owned(),
+        missing: Some("there is no other runtime".to_owned()),
+        ..ConfigurationMeasure::default()
+    };
+    let configurations = vec![of("best", 0.0, &[10]), of("uncontrolled", 0.004, &[9, 1]), missing];
+    Measurement { runs: 10, configurations, ..Measurement::default() }
+}
+
+#[test]
+fn configurations_are_a_table() {
+    let sample = Sample::new(0, "every test passed in every run").with(TOTAL, [attempt(TOTAL, Outcome::Passed)]);
+    let text = terminal(&sample, &configurations(), &WIDE, false);
+    assert!(text.contains("  configuration   runs   verdict          code\n"), "{text}");
+    assert!(text.contains("  best              10     0 / 0         0 / 0\n"), "{text}");
+    assert!(text.contains("  uncontrolled      10     0 / 0   0.33 / 0.00\n"), "{text}");
+    assert!(text.contains("other-vendor: not run: there is no other runtime"), "{text}");
+    let narrow = terminal(&sample, &configurations(), &NARROW, false);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    let markdown = written(|out| unflake_report::configuration_tables(&configurations(), out));
+    assert_snapshot!(markdown);
 }

@@ -259,7 +259,7 @@ fn judge(name: &str, end: &ProcessEnd) -> TestResult {
     let output = own_output(name, &end.stdout);
     let result = match (end.exit, result) {
         (ExitKind::Exit(0), Some(result)) if result.starts_with("ok. 1 passed;") => {
-            return TestResult::new(Outcome::Passed, end.seconds);
+            return TestResult::new(Outcome::Passed, end.seconds).with_output(output, end.stderr.as_str());
         }
         (ExitKind::Exit(0), Some(result)) if result.starts_with("ok. 0 passed; 0 failed; 1 ignored;") => {
             return TestResult::new(Outcome::Skipped, end.seconds).failed(failed("Skipped", "ignored"));

@@ -345,7 +345,7 @@ impl PassRules {
         // WILL_FAIL turns a failure into a pass, but not a death by a signal.
         let turned = self.will_fail && !matches!(end.exit, ExitKind::Signal(_));
         if good != self.will_fail && (turned || !crashed) {
-            return TestResult::new(Outcome::Passed, end.seconds);
+            return TestResult::new(Outcome::Passed, end.seconds).with_output(own_part(output), end.stderr.as_str());
         }
         if crashed {
             return TestResult::crashed(end.exit, end.seconds, sanitizers::report(output), output.trim())
@@ -377,7 +377,8 @@ fn matching<'a>(patterns: &'a [Regex], output: &str) -> Option<&'a str> {
 /// The output of a GoogleTest program between the start and the end of its one test.
 fn own_part(output: &str) -> &str {
     let from = output.find("[ RUN      ]").map_or(0, |at| at + output[at..].find('\n').map_or(0, |end| end + 1));
-    let to = output[from..].find("[  FAILED  ]").map_or(output.len(), |at| from + at);
+    let marks = ["[  FAILED  ]", "[       OK ]"].into_iter().filter_map(|mark| output[from..].find(mark));
+    let to = marks.min().map_or(output.len(), |at| from + at);
     &output[from..to]
 }
 

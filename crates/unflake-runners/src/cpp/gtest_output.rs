@@ -126,7 +126,7 @@ impl GtestListener {
             return Some(match outcome {
                 Outcome::Failed => result.failed(failure_in(&output)).with_output(before_failure(&output), ""),
                 Outcome::Skipped => result.failed(failed("Skipped", skip_reason(&output))),
-                _ => result,
+                _ => result.with_output(output, ""),
             });
         }
         None

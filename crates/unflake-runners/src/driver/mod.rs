@@ -6,6 +6,7 @@ pub(crate) mod build_cache;
 pub(crate) mod connection;
 pub(crate) mod delay_points;
 pub(crate) mod driver_env;
+pub(crate) mod line_layers;
 pub(crate) mod list_context;
 pub(crate) mod order_runner;
 pub(crate) mod orders;

@@ -14,6 +14,7 @@ use unflake_protocol::{AgentMessage, AttemptResult, Outcome, ProbeOrder, Problem
 use unflake_worlds::SpawnSpec;
 
 use crate::driver::connection::Connection;
+use crate::driver::line_layers::LineLayers;
 use crate::driver::program::{ProbeContext, Program, ProgramEvent};
 use crate::driver::suite::TestCase;
 use crate::driver::test_result::{TestResult, failed};
@@ -31,6 +32,10 @@ pub(crate) struct OrderRunner<'a> {
     pub(crate) processes: &'a AtomicU32,
     /// The recorder of traces and the directory they go to, where traces are wanted.
     pub(crate) tracing: Option<(&'a TraceRecorder, &'a Path)>,
+    /// Whether traces are reported, or only what layers need of them.
+    pub(crate) reports_traces: bool,
+    /// What to record of each attempt, and the directory it goes to.
+    pub(crate) layers: Option<(&'a LineLayers, &'a Path)>,
     pub(crate) environment: u32,
     /// How to start processes in the world of the tests, where that is not the driver's own.
     pub(crate) spawn: Option<&'a SpawnSpec>,
@@ -201,8 +206,18 @@ impl OrderRunner<'_> {
             .tracing
             .filter(|_| numbers.len() == 1 || !self.records())
             .map(|(recorder, directory)| (recorder, directory.join(format!("trace-{}-{process}", self.environment))));
-        let done = |at: usize, result: TestResult| {
-            let traced = trace.as_ref().and_then(|(recorder, directory)| recorder.finish(directory));
+        let done = |at: usize, mut result: TestResult| {
+            let mut traced = trace.as_ref().and_then(|(recorder, directory)| recorder.finish(directory));
+            if let Some((layers, directory)) = self.layers {
+                let file = directory.join(format!("layers-{}-{process}-{at}", self.environment));
+                result.layers = layers.write(file, traced.as_deref().map(Path::new), &result);
+                if !self.reports_traces {
+                    traced = traced.take().and_then(|directory| {
+                        let _ = std::fs::remove_dir_all(directory);
+                        None
+                    });
+                }
+            }
             self.done(numbers[at], run, result, traced)
         };
         if let Some(known) = program.known(&tests) {

@@ -18,6 +18,7 @@ use unflake_worlds::SpawnSpec;
 use crate::driver::agent_error;
 use crate::driver::connection::Connection;
 use crate::driver::driver_env::DriverEnv;
+use crate::driver::line_layers::LineLayers;
 use crate::driver::list_context::ListContext;
 use crate::driver::order_runner::OrderRunner;
 use crate::driver::suite::{ListError, ListedSuite, TestCase};
@@ -40,6 +41,7 @@ struct ListedDriver {
     environment: u32,
     suite: ListedSuite,
     recorder: Option<TraceRecorder>,
+    layers: Option<LineLayers>,
     processes: AtomicU32,
     copies: HashMap<u32, Pid>,
 }
@@ -63,12 +65,16 @@ pub(crate) fn run(
         connection.send_all(&[AgentMessage::Problem { kind, place, text }, AgentMessage::Bye]);
         ExitCode::from(FAILED)
     };
-    let recorder = match recorder(&env) {
+    let can = runner.profile().capabilities;
+    let of_layers = env.layers.as_deref().filter(|_| can.trace && !can.layers);
+    let mut layers = of_layers.and_then(|layers| LineLayers::new(layers, &here, env.output_limit));
+    let needs_lines = layers.as_ref().is_some_and(LineLayers::wants_lines);
+    let mut recorder = match recorder(&env, needs_lines) {
         Ok(recorder) => recorder,
         Err(text) => return fail(ListError { kind: ProblemKind::Internal, place: None, text }),
     };
     let cache = env.cache.as_deref().unwrap_or(&env.run_dir);
-    let context = ListContext {
+    let mut context = ListContext {
         command,
         options,
         here,
@@ -84,7 +90,15 @@ pub(crate) fn run(
     };
     // Drivers of several worlds may start at once, and two builds of one project disturb each other.
     let lock = env.spawn.as_ref().and_then(|_| lock_builds(cache).ok());
-    let listed = (driver.list)(&context);
+    let mut listed = (driver.list)(&context);
+    let mut can_trace = true;
+    if let (Err(why), Some(layers)) = (&listed, layers.as_mut().filter(|_| needs_lines && !env.traced)) {
+        // The other layers do not need a traced build.
+        layers.gap = Some(why.text.clone());
+        context.tracing = None;
+        can_trace = false;
+        listed = (driver.list)(&context);
+    }
     drop(lock);
     let suite = match listed {
         Ok(suite) => suite,
@@ -92,7 +106,8 @@ pub(crate) fn run(
     };
     debug!(runner = names.0, tests = suite.tests.len(), "listed");
     let (processes, copies) = (AtomicU32::new(0), HashMap::new());
-    let mut driver = ListedDriver { names, env, connection, environment, suite, recorder, processes, copies };
+    recorder = recorder.filter(|_| can_trace);
+    let mut driver = ListedDriver { names, env, connection, environment, suite, recorder, layers, processes, copies };
     driver.report_tests();
     driver.take_orders()
 }
@@ -104,11 +119,11 @@ fn lock_builds(cache: &Path) -> io::Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
 }
 
-fn recorder(env: &DriverEnv) -> Result<Option<TraceRecorder>, String> {
-    if !env.traced {
+fn recorder(env: &DriverEnv, for_layers: bool) -> Result<Option<TraceRecorder>, String> {
+    if !env.traced && !for_layers {
         return Ok(None);
     }
-    let new = |place: &Path| TraceRecorder::new(place, env.values, env.records);
+    let new = |place: &Path| TraceRecorder::new(place, env.values, env.records || for_layers);
     let Some(cache) = &env.cache else { return new(&env.run_dir).map(Some) };
     new(cache).or_else(|_| new(&env.run_dir)).map(Some)
 }
@@ -186,6 +201,8 @@ impl ListedDriver {
                         limits: ChildLimits { time: limit.map(Duration::from_millis), output: self.env.output_limit },
                         processes: &self.processes,
                         tracing: self.recorder.as_ref().map(|recorder| (recorder, self.env.run_dir.as_path())),
+                        reports_traces: self.env.records,
+                        layers: self.layers.as_ref().map(|layers| (layers, self.env.run_dir.as_path())),
                         environment: self.environment,
                         spawn: spawn.as_ref().or(self.env.spawn.as_ref()),
                         probe: probe.as_ref(),

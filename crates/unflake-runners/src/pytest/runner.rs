@@ -52,6 +52,7 @@ const WORLD: RuntimeSupport = RuntimeSupport {
         module!("core/forced_wait.py"),
         module!("core/random_state.py"),
         module!("common/__init__.py"),
+        module!("common/boundary.py"),
         module!("common/paths.py"),
         module!("common/project_code.py"),
         module!("common/qualified_names.py"),

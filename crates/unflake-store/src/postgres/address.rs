@@ -1,10 +1,11 @@
 //! Parses `postgres://user:password@host:port/database?schema=NAME`.
 
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use super::tls::{ChannelBinding, RootCertificates, SslMode, TlsSettings};
+use super::{password_file, service_file};
 
 /// The tables have their own schema, separate from those of other programs.
 const SCHEMA: &str = "unflake";
@@ -23,6 +24,7 @@ pub(crate) struct ServerAddress {
     pub(crate) schema: String,
     /// Timeout of the connection.
     pub(crate) connect_timeout: Duration,
+    pub(crate) tls: TlsSettings,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -82,16 +84,13 @@ impl ServerAddress {
         let (user, password) =
             user_info.split_once(':').map_or((user_info, None), |(user, password)| (user, Some(password)));
         let (host, port) = split_port(host_port)?;
-        let mut parts = AddressParts {
-            host: percent_decode(host)?,
-            port: port.to_owned(),
-            user: percent_decode(user)?,
-            password: password.map(percent_decode).transpose()?,
-            database: percent_decode(database)?,
-            schema: SCHEMA.to_owned(),
-            sslmode: String::new(),
-            connect_timeout: String::new(),
-        };
+        let mut parts = AddressParts::default();
+        for (name, value) in [("host", host), ("port", port), ("user", user), ("dbname", database)] {
+            parts.set(name, percent_decode(value)?)?;
+        }
+        if let Some(password) = password {
+            parts.set("password", percent_decode(password)?)?;
+        }
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').ok_or("a parameter in it has no `=`")?;
             parts.set(name, percent_decode(value)?)?;
@@ -100,85 +99,142 @@ impl ServerAddress {
     }
 }
 
-/// The parts of an address; missing ones are empty.
-struct AddressParts {
-    host: String,
-    port: String,
-    user: String,
-    password: Option<String>,
-    database: String,
-    schema: String,
-    sslmode: String,
-    connect_timeout: String,
-}
+/// The parameters, with libpq's names and ours, and the variables that stand for missing ones.
+const PARAMETERS: [(&str, &str); 16] = [
+    ("schema", ""),
+    ("host", "PGHOST"),
+    ("port", "PGPORT"),
+    ("user", "PGUSER"),
+    ("password", "PGPASSWORD"),
+    ("dbname", "PGDATABASE"),
+    ("sslmode", "PGSSLMODE"),
+    ("sslrootcert", "PGSSLROOTCERT"),
+    ("sslcert", "PGSSLCERT"),
+    ("sslkey", "PGSSLKEY"),
+    ("channel_binding", "PGCHANNELBINDING"),
+    ("connect_timeout", "PGCONNECT_TIMEOUT"),
+    ("passfile", "PGPASSFILE"),
+    ("service", "PGSERVICE"),
+    // The client sets its own application name, and writes only to a primary server.
+    ("application_name", ""),
+    ("target_session_attrs", ""),
+];
+
+/// The given parameters, in the order of [`PARAMETERS`].
+#[derive(Default)]
+struct AddressParts([Option<String>; PARAMETERS.len()]);
 
 impl AddressParts {
+    fn index(name: &str) -> Result<usize, String> {
+        PARAMETERS.iter().position(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<&str> = PARAMETERS.iter().map(|(name, _)| *name).collect();
+            format!("there is no parameter `{name}`. There are: {}", known.join(", "))
+        })
+    }
+
+    /// Empty values are missing ones, except for a password.
     fn set(&mut self, name: &str, value: String) -> Result<(), String> {
-        match name {
-            "host" => self.host = value,
-            "port" => self.port = value,
-            "user" => self.user = value,
-            "password" => self.password = Some(value),
-            "dbname" => self.database = value,
-            "schema" => self.schema = value,
-            "sslmode" => self.sslmode = value,
-            "connect_timeout" => self.connect_timeout = value,
-            // The client sets its own application name.
-            "application_name" => {}
-            _ => {
-                return Err(format!(
-                    "there is no parameter `{name}`. There are: schema, host, port, user, password, dbname, sslmode, connect_timeout"
-                ));
+        let index = Self::index(name)?;
+        if !value.is_empty() || name == "password" {
+            self.0[index] = Some(value);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, name: &str) -> Option<String> {
+        Self::index(name).ok().and_then(|index| self.0[index].take())
+    }
+
+    /// As libpq does: what the address omits comes from its service, then from variables.
+    fn fill(&mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+        if let Some(service) = self.take("service").or_else(|| variable("PGSERVICE")) {
+            for (name, value) in service_file::parameters(&service, variable)? {
+                let index = Self::index(&name).map_err(|why| format!("in the service `{service}`, {why}"))?;
+                self.0[index].get_or_insert(value);
+            }
+        }
+        for (part, (_, name)) in self.0.iter_mut().zip(PARAMETERS) {
+            if part.is_none() && !name.is_empty() {
+                *part = variable(name).filter(|value| !value.is_empty());
             }
         }
         Ok(())
     }
 
-    fn complete(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<ServerAddress, String> {
-        let or = |parts: String, name: &str| if parts.is_empty() { variable(name).unwrap_or_default() } else { parts };
-        let sslmode = or(self.sslmode, "PGSSLMODE");
-        match sslmode.as_str() {
-            "" | "disable" | "allow" | "prefer" => {}
-            "require" | "verify-ca" | "verify-full" => {
-                return Err(format!(
-                    "it asks for an encrypted connection (sslmode={sslmode}), and this unflake cannot make one. Use \
-                     a tunnel (ssh -L, stunnel) or the socket of a server on this machine, with sslmode=disable"
-                ));
-            }
-            _ => {
-                return Err("its sslmode is none of disable, allow, prefer, require, verify-ca, verify-full".to_owned());
-            }
-        }
-        let port = match or(self.port, "PGPORT").as_str() {
-            "" => PORT,
-            text => text.parse().map_err(|_| "its port is not a number from 1 to 65535")?,
+    fn complete(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<ServerAddress, String> {
+        self.fill(variable)?;
+        let tls = self.tls(variable)?;
+        let port = match self.take("port") {
+            None => PORT,
+            Some(text) => text.parse().map_err(|_| "its port is not a number from 1 to 65535")?,
         };
-        let host = match or(self.host, "PGHOST") {
-            host if host.starts_with('/') => ServerHost::Socket(host.into()),
-            host if host.contains(',') => return Err("it names several hosts, and one is wanted".to_owned()),
-            host if !host.is_empty() => ServerHost::Name(host),
-            _ => local_server(port),
+        let host = match self.take("host") {
+            Some(host) if host.starts_with('/') => ServerHost::Socket(host.into()),
+            Some(host) if host.contains(',') => return Err("it names several hosts, and one is wanted".to_owned()),
+            Some(host) => ServerHost::Name(host),
+            None => local_server(port),
         };
-        let user = or(or(self.user, "PGUSER"), "USER");
-        if user.is_empty() {
-            return Err("it names no user".to_owned());
-        }
-        let database = or(self.database, "PGDATABASE");
-        let database = if database.is_empty() { user.clone() } else { database };
+        let user = self.take("user").or_else(|| variable("USER")).ok_or("it names no user")?;
+        let database = self.take("dbname").unwrap_or_else(|| user.clone());
+        let schema = self.take("schema").unwrap_or_else(|| SCHEMA.to_owned());
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if self.schema.is_empty() || self.schema.len() > 63 || !self.schema.chars().all(fits) {
+        if schema.len() > 63 || !schema.chars().all(fits) {
             return Err("its schema is not made of letters, digits, `_` and `-`, 63 at most".to_owned());
         }
-        let connect_timeout = match or(self.connect_timeout, "PGCONNECT_TIMEOUT").as_str() {
-            "" | "0" => CONNECT_TIMEOUT,
-            text => Duration::from_secs(text.parse().map_err(|_| "its connect_timeout is not a number of seconds")?),
+        let connect_timeout = match self.take("connect_timeout").as_deref() {
+            None | Some("0") => CONNECT_TIMEOUT,
+            Some(text) => {
+                Duration::from_secs(text.parse().map_err(|_| "its connect_timeout is not a number of seconds")?)
+            }
         };
-        let mut address =
-            ServerAddress { host, port, user, password: None, database, schema: self.schema, connect_timeout };
-        let password =
-            self.password.or_else(|| variable("PGPASSWORD")).or_else(|| password_from_file(&address, variable));
-        address.password = password.map(Password);
-        Ok(address)
+        let password = self.take("password").or_else(|| {
+            let file = self.take("passfile").map(PathBuf::from);
+            let file = file.or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")))?;
+            let name = match &host {
+                ServerHost::Name(host) => host.as_str(),
+                ServerHost::Socket(_) => "localhost",
+            };
+            password_file::password(&file, [name, &port.to_string(), &database, &user])
+        });
+        let password = password.map(Password);
+        Ok(ServerAddress { host, port, user, password, database, schema, connect_timeout, tls })
+    }
+
+    /// Files that libpq uses without being asked are in `~/.postgresql`.
+    fn tls(&mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<TlsSettings, String> {
+        let in_home = |name: &str| Some(Path::new(&variable("HOME")?).join(".postgresql").join(name));
+        let roots = match self.take("sslrootcert") {
+            Some(name) if name == "system" => Some(RootCertificates::System),
+            Some(path) => Some(RootCertificates::File(path.into())),
+            None => in_home("root.crt").map(RootCertificates::File),
+        };
+        let mode = match self.take("sslmode") {
+            None if roots == Some(RootCertificates::System) => SslMode::VerifyFull,
+            None => SslMode::default(),
+            Some(text) => SslMode::parse(&text)
+                .ok_or("its sslmode is none of disable, allow, prefer, require, verify-ca, verify-full")?,
+        };
+        if roots == Some(RootCertificates::System) && mode != SslMode::VerifyFull {
+            return Err("sslrootcert=system needs sslmode=verify-full: anyone can get a certificate there".to_owned());
+        }
+        if mode > SslMode::Require && roots.is_none() {
+            return Err("it names no sslrootcert to verify the server with".to_owned());
+        }
+        let channel_binding = match self.take("channel_binding") {
+            None => ChannelBinding::default(),
+            Some(text) => {
+                ChannelBinding::parse(&text).ok_or("its channel_binding is none of disable, prefer, require")?
+            }
+        };
+        let certificate = self.take("sslcert").map(PathBuf::from);
+        let certificate = certificate.or_else(|| in_home("postgresql.crt").filter(|path| path.exists()));
+        let key = self.take("sslkey").map(PathBuf::from).or_else(|| in_home("postgresql.key"));
+        let identity = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (Some(_), None) => return Err("it names sslcert and no sslkey".to_owned()),
+            (None, _) => None,
+        };
+        Ok(TlsSettings { mode, channel_binding, roots, identity })
     }
 }
 
@@ -225,43 +281,11 @@ fn percent_decode(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads libpq's password file. Like libpq, ignores it if other users can read it.
-fn password_from_file(address: &ServerAddress, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let path = variable("PGPASSFILE").map(PathBuf::from);
-    let path = path.or_else(|| Some(Path::new(&variable("HOME")?).join(".pgpass")))?;
-    if fs::metadata(&path).ok()?.permissions().mode() & 0o077 != 0 {
-        return None;
-    }
-    let host = match &address.host {
-        ServerHost::Name(host) => host.as_str(),
-        ServerHost::Socket(_) => "localhost",
-    };
-    let wanted = [host, &address.port.to_string(), &address.database, &address.user];
-    fs::read_to_string(path).ok()?.lines().find_map(|line| {
-        let fields = fields(line);
-        let fits = |(field, wanted): (&String, &&str)| field == "*" || field == wanted;
-        (fields.len() == 5 && fields.iter().zip(&wanted).all(fits)).then(|| fields[4].clone())
-    })
-}
-
-/// Splits at colons; a backslash escapes the next character.
-fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut characters = if line.starts_with('#') { "" } else { line }.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            ':' if fields.len() < 5 => fields.push(String::new()),
-            _ => {
-                let kept = if c == '\\' { characters.next().unwrap_or(c) } else { c };
-                fields.last_mut().expect("there is one from the beginning").push(kept);
-            }
-        }
-    }
-    fields
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn parse(text: &str) -> Result<ServerAddress, String> {
@@ -298,8 +322,11 @@ mod tests {
         check("postgres://ann:s3cret@h:port/d", "port");
         check("postgres://ann:s3cret@h/d?color=1", "no parameter `color`");
         check("postgres://ann:s3cret%zz@h/d", "hexadecimal");
-        check("postgres://ann:s3cret@h/d?sslmode=require", "cannot make one");
-        check("postgres://ann:s3cret@h/d?sslmode=verify-full", "cannot make one");
+        check("postgres://ann:s3cret@h/d?sslmode=always", "sslmode is none of");
+        check("postgres://ann:s3cret@h/d?sslrootcert=system&sslmode=require", "needs sslmode=verify-full");
+        check("postgres://ann:s3cret@h/d?sslmode=verify-ca", "names no sslrootcert");
+        check("postgres://ann:s3cret@h/d?sslcert=a.crt", "no sslkey");
+        check("postgres://ann:s3cret@h/d?service=none", "no service `none`");
         check("postgres://ann:s3cret@h,i/d", "several hosts");
         check("postgres://ann:s3cret@h/d?schema=a;b", "schema");
         check("postgres://ann:s3cret@h/d?connect_timeout=soon", "connect_timeout");
@@ -321,8 +348,48 @@ mod tests {
         let address = ServerAddress::parse("postgres://", &variable).unwrap();
         assert_eq!(address.to_string(), "postgres://ann@db:99/ci");
         assert_eq!(address.password, Some(Password("pw".into())));
+        assert_eq!(address.tls.mode, SslMode::Prefer);
         let strict = |name: &str| if name == "PGSSLMODE" { Some("require".to_owned()) } else { variable(name) };
-        assert!(ServerAddress::parse("postgres://", &strict).unwrap_err().contains("cannot make one"));
+        assert_eq!(ServerAddress::parse("postgres://", &strict).unwrap().tls.mode, SslMode::Require);
+        assert_eq!(ServerAddress::parse("postgres://?sslmode=allow", &strict).unwrap().tls.mode, SslMode::Allow);
+    }
+
+    #[test]
+    fn files_beside_the_home_directory_are_found() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join(".postgresql");
+        fs::create_dir(&dir).unwrap();
+        let parse = |text: &str| {
+            let variable = |name: &str| (name == "HOME").then(|| home.path().to_str().unwrap().to_owned());
+            ServerAddress::parse(text, &variable).unwrap().tls
+        };
+        assert_eq!(parse("postgres://ann@h/d").identity, None);
+        fs::write(dir.join("postgresql.crt"), "").unwrap();
+        let settings = parse("postgres://ann@h/d?sslmode=verify-ca");
+        assert_eq!(settings.identity, Some((dir.join("postgresql.crt"), dir.join("postgresql.key"))));
+        assert_eq!(settings.roots, Some(RootCertificates::File(dir.join("root.crt"))));
+        assert_eq!(settings.mode, SslMode::VerifyCa);
+        assert_eq!(parse("postgres://ann@h/d?sslrootcert=system").mode, SslMode::VerifyFull);
+    }
+
+    #[test]
+    fn a_service_fills_what_the_address_omits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("services");
+        fs::write(&path, "[team]\nhost=db\nport=99\nuser=ci\nsslmode=require\n[bad]\ncolour=1\n").unwrap();
+        let variable = |name: &str| match name {
+            "PGSERVICEFILE" => Some(path.to_str().unwrap().to_owned()),
+            "PGPORT" => Some("5".to_owned()),
+            "PGDATABASE" => Some("tests".to_owned()),
+            _ => None,
+        };
+        let address = ServerAddress::parse("postgres://ann@?service=team", &variable).unwrap();
+        assert_eq!(address.to_string(), "postgres://ann@db:99/tests");
+        assert_eq!(address.tls.mode, SslMode::Require);
+        let why = ServerAddress::parse("postgres://?service=bad", &variable).unwrap_err();
+        assert!(why.starts_with("in the service `bad`, there is no parameter `colour`"), "{why}");
+        let by_variable = |name: &str| if name == "PGSERVICE" { Some("team".to_owned()) } else { variable(name) };
+        assert_eq!(ServerAddress::parse("postgres://", &by_variable).unwrap().to_string(), "postgres://ci@db:99/tests");
     }
 
     #[test]

@@ -3,21 +3,31 @@
 /// Waits for the write lock and keeps it until the transaction ends. Readers never wait.
 pub(super) const LOCK: &str = "SELECT version FROM history FOR UPDATE";
 
+/// The bytes of all tables with their indexes.
+pub(crate) const SIZE: &str = "
+    SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::bigint
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema() AND c.relkind = 'r'";
+
 /// Translates the parameters `?` and `?1`.
 pub(super) fn query(sql: &str) -> String {
+    fill(sql, &|parameter| format!("${parameter}"))
+}
+
+/// Replaces each parameter by what stands for it; they are numbered from 1.
+pub(super) fn fill(sql: &str, term: &dyn Fn(usize) -> String) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut count = 0;
-    let mut characters = sql.chars().peekable();
-    while let Some(c) = characters.next() {
-        if c != '?' {
-            out.push(c);
-            continue;
-        }
-        out.push('$');
-        if !characters.peek().is_some_and(char::is_ascii_digit) {
+    let mut parts = sql.split('?');
+    out.extend(parts.next());
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = part[..part.len() - rest.len()].parse().unwrap_or_else(|_| {
             count += 1;
-            out.push_str(&count.to_string());
-        }
+            count
+        });
+        out.push_str(&term(number));
+        out.push_str(rest);
     }
     out
 }

@@ -1,163 +1,171 @@
-//! Converts values between SQLite's types and the binary format of PostgreSQL.
+//! Converts values between SQLite's types and those of PostgreSQL.
 //!
 //! PostgreSQL's texts cannot contain the character 0, but test output can. It is escaped as the
 //! characters 1 and `0`, and 1 itself as 1 and `1`.
 
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use std::error::Error;
 
-use super::wire::WireReader;
+use bytes::BytesMut;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use tokio_postgres::Row;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
 use crate::database::{DatabaseError, Result};
 
-const ESCAPE: u8 = 1;
+const ESCAPE: char = '\u{1}';
 
-// Object ids of the types in our tables and queries.
-const BOOL: u32 = 16;
-const BYTEA: u32 = 17;
-const INT8: u32 = 20;
-const INT4: u32 = 23;
-const TEXT: u32 = 25;
-const FLOAT8: u32 = 701;
-
-/// The types of a statement's parameters.
-pub(super) fn parameters(mut reader: WireReader) -> Vec<u32> {
-    (0..reader.short()).map(|_| reader.long()).collect()
+/// A parameter, converted from SQLite's types.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PgValue {
+    Null,
+    Integer(i64),
+    Real(f64),
+    /// Escaped.
+    Text(String),
+    Bytes(Vec<u8>),
 }
 
-/// The types of a statement's result columns.
-pub(super) fn columns(mut reader: WireReader) -> Vec<u32> {
-    let count = reader.short();
-    let column = |_| {
-        reader.text();
-        // The object id of the table and the column number.
-        reader.bytes(6);
-        let kind = reader.long();
-        reader.bytes(8);
-        kind
-    };
-    (0..count).map(column).collect()
-}
-
-/// Writes the number of parameters, then each with its length.
-pub(super) fn encode(params: &[&dyn ToSql], types: &[u32], out: &mut Vec<u8>) -> Result<()> {
-    if params.len() != types.len() {
-        return Err(DatabaseError::Unreadable(format!(
-            "{} values for a question that has {}",
-            params.len(),
-            types.len()
-        )));
-    }
-    out.extend((params.len() as u16).to_be_bytes());
-    for (param, kind) in params.iter().zip(types) {
-        match param.to_sql()? {
-            ToSqlOutput::Borrowed(value) => encode_one(value, *kind, out)?,
-            ToSqlOutput::Owned(value) => encode_one((&value).into(), *kind, out)?,
-            _ => return Err(DatabaseError::Unreadable("a value that only SQLite knows".to_owned())),
+impl PgValue {
+    pub(super) fn new(value: &dyn rusqlite::ToSql) -> Result<Self> {
+        match value.to_sql()? {
+            ToSqlOutput::Borrowed(value) => Self::of(value),
+            ToSqlOutput::Owned(value) => Self::of((&value).into()),
+            _ => Err(DatabaseError::Unreadable("a value that only SQLite knows".to_owned())),
         }
     }
-    Ok(())
-}
 
-fn encode_one(value: ValueRef, kind: u32, out: &mut Vec<u8>) -> Result<()> {
-    let at = out.len();
-    out.extend([0; 4]);
-    match (value, kind) {
-        (ValueRef::Null, _) => {
-            out[at..].copy_from_slice(&(-1_i32).to_be_bytes());
-            return Ok(());
-        }
-        // SQLite stores NaN as NULL.
-        (ValueRef::Real(number), FLOAT8) if number.is_nan() => return encode_one(ValueRef::Null, kind, reset(out, at)),
-        (ValueRef::Integer(number), INT8) => out.extend(number.to_be_bytes()),
-        (ValueRef::Integer(number), INT4) if i32::try_from(number).is_ok() => out.extend((number as i32).to_be_bytes()),
-        (ValueRef::Integer(number), FLOAT8) => out.extend((number as f64).to_be_bytes()),
-        (ValueRef::Real(number), FLOAT8) => out.extend(number.to_be_bytes()),
-        (ValueRef::Text(text), TEXT) => escape(text, out),
-        (ValueRef::Blob(bytes), BYTEA) => out.extend(bytes),
-        (value, _) => {
-            return Err(DatabaseError::Unreadable(format!(
-                "a value of type {} for one of type {kind}",
-                value.data_type()
-            )));
+    fn of(value: ValueRef) -> Result<Self> {
+        Ok(match value {
+            // SQLite stores NaN as NULL.
+            ValueRef::Real(number) if number.is_nan() => Self::Null,
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(text) => {
+                let text = std::str::from_utf8(text).map_err(|error| DatabaseError::Unreadable(error.to_string()))?;
+                Self::Text(escape(text))
+            }
+            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
+        })
+    }
+
+    /// The type that the server is told. Of NULL, the server infers it.
+    pub(super) fn kind(&self) -> Type {
+        match self {
+            Self::Null => Type::UNKNOWN,
+            Self::Integer(_) => Type::INT8,
+            Self::Real(_) => Type::FLOAT8,
+            Self::Text(_) => Type::TEXT,
+            Self::Bytes(_) => Type::BYTEA,
         }
     }
-    let length =
-        u32::try_from(out.len() - at - 4).map_err(|_| DatabaseError::Unreadable("a text of gigabytes".to_owned()))?;
-    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
-    Ok(())
+
+    pub(super) fn typed(self) -> (Self, Type) {
+        let kind = self.kind();
+        (self, kind)
+    }
+
+    /// Roughly the bytes that it takes on the wire.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Null | Self::Integer(_) | Self::Real(_) => 8,
+        }
+    }
 }
 
-fn reset(out: &mut Vec<u8>, length: usize) -> &mut Vec<u8> {
-    out.truncate(length);
+impl ToSql for PgValue {
+    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Integer(number) if *kind == Type::FLOAT8 => (*number as f64).to_sql(kind, out),
+            Self::Integer(number) => number.to_sql(kind, out),
+            Self::Real(number) => number.to_sql(kind, out),
+            Self::Text(text) => text.to_sql(kind, out),
+            Self::Bytes(bytes) => bytes.to_sql(kind, out),
+        }
+    }
+
+    /// The type is always the one that was declared.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(['\0', ESCAPE]) {
+        let before = part.trim_end_matches(['\0', ESCAPE]);
+        out.push_str(before);
+        match part[before.len()..].chars().next() {
+            Some('\0') => out.push_str("\u{1}0"),
+            Some(_) => out.push_str("\u{1}1"),
+            None => {}
+        }
+    }
     out
 }
 
-fn escape(text: &[u8], out: &mut Vec<u8>) {
-    for part in text.split_inclusive(|byte| *byte <= ESCAPE) {
-        match part.split_last() {
-            Some((last @ &(0 | ESCAPE), before)) => {
-                out.extend(before);
-                out.extend([ESCAPE, b'0' + last]);
-            }
-            _ => out.extend(part),
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            ESCAPE => out.extend(characters.next().map(|marked| if marked == '0' { '\0' } else { ESCAPE })),
+            c => out.push(c),
         }
     }
+    out
 }
 
-/// Unescapes in place: the text only gets shorter. Returns its new length.
-fn unescape(text: &mut [u8]) -> usize {
-    let Some(mut to) = text.iter().position(|byte| *byte == ESCAPE) else { return text.len() };
-    let mut from = to;
-    while from < text.len() {
-        let marked = text[from] == ESCAPE && from + 1 < text.len();
-        text[to] = if marked { text[from + 1].wrapping_sub(b'0') } else { text[from] };
-        from += 1 + usize::from(marked);
-        to += 1;
+/// One row of a result.
+pub(crate) struct PgRow {
+    row: Row,
+    /// The texts that contain escaped characters, by column; few.
+    unescaped: Vec<(usize, String)>,
+    /// Columns before the first one that callers see.
+    skipped: usize,
+}
+
+impl PgRow {
+    pub(super) fn new(row: Row, skipped: usize) -> Self {
+        let escaped = |at: usize| {
+            let text = row.try_get::<_, Option<&str>>(at).ok()??;
+            text.contains(ESCAPE).then(|| (at, unescape(text)))
+        };
+        let unescaped = (skipped..row.len()).filter_map(escaped).collect();
+        Self { row, unescaped, skipped }
     }
-    to
-}
 
-/// One row of a result, stored in the buffer of its message.
-pub(crate) struct PgRow<'a> {
-    body: &'a [u8],
-    /// The start and length of each value; None is NULL.
-    cells: Vec<Option<(usize, usize)>>,
-    types: &'a [u32],
-}
-
-impl<'a> PgRow<'a> {
-    pub(super) fn new(body: &'a mut Vec<u8>, types: &'a [u32]) -> Self {
-        let mut cells = Vec::with_capacity(types.len());
-        let mut at = 2;
-        for kind in types {
-            let mut reader = WireReader(body.get(at..).unwrap_or_default());
-            let length = reader.long().cast_signed();
-            at += 4;
-            let Ok(length) = usize::try_from(length) else {
-                cells.push(None);
-                continue;
-            };
-            let end = (at + length).min(body.len());
-            let unescaped = if *kind == TEXT { unescape(&mut body[at.min(end)..end]) } else { length };
-            cells.push(Some((at, unescaped)));
-            at += length;
-        }
-        Self { body, cells, types }
+    /// The number in a skipped column.
+    pub(super) fn skipped_number(&self, at: usize) -> Result<i64> {
+        self.read(at)
     }
 
     pub(crate) fn value(&self, at: usize) -> Result<ValueRef<'_>> {
+        let at = at + self.skipped;
         let malformed = || DatabaseError::Unreadable(format!("column {at} of a row is not what it should be"));
-        let (Some(cell), Some(kind)) = (self.cells.get(at), self.types.get(at)) else { return Err(malformed()) };
-        let Some((from, length)) = cell else { return Ok(ValueRef::Null) };
-        let bytes = self.body.get(*from..from + length).ok_or_else(malformed)?;
-        Ok(match *kind {
-            BOOL => ValueRef::Integer(i64::from(bytes == [1])),
-            INT4 => ValueRef::Integer(i32::from_be_bytes(bytes.try_into().map_err(|_| malformed())?).into()),
-            INT8 => ValueRef::Integer(i64::from_be_bytes(bytes.try_into().map_err(|_| malformed())?)),
-            FLOAT8 => ValueRef::Real(f64::from_be_bytes(bytes.try_into().map_err(|_| malformed())?)),
-            TEXT => ValueRef::Text(bytes),
-            BYTEA => ValueRef::Blob(bytes),
+        let column = self.row.columns().get(at).ok_or_else(malformed)?;
+        if let Some((_, text)) = self.unescaped.iter().find(|(column, _)| *column == at) {
+            return Ok(ValueRef::Text(text.as_bytes()));
+        }
+        let value = match *column.type_() {
+            Type::BOOL => self.read::<Option<bool>>(at)?.map(|is| ValueRef::Integer(is.into())),
+            Type::INT4 => self.read::<Option<i32>>(at)?.map(|number| ValueRef::Integer(number.into())),
+            Type::INT8 => self.read::<Option<i64>>(at)?.map(ValueRef::Integer),
+            Type::FLOAT8 => self.read::<Option<f64>>(at)?.map(ValueRef::Real),
+            Type::TEXT => self.read::<Option<&str>>(at)?.map(|text| ValueRef::Text(text.as_bytes())),
+            Type::BYTEA => self.read::<Option<&[u8]>>(at)?.map(ValueRef::Blob),
             _ => return Err(malformed()),
-        })
+        };
+        Ok(value.unwrap_or(ValueRef::Null))
+    }
+
+    fn read<'a, T: tokio_postgres::types::FromSql<'a>>(&'a self, at: usize) -> Result<T> {
+        self.row.try_get(at).map_err(|error| DatabaseError::Unreadable(error.to_string()))
     }
 }
 
@@ -168,41 +176,21 @@ mod tests {
     #[test]
     fn escaping_round_trips() {
         for text in ["", "plain", "\0", "\u{1}", "a\0b\u{1}\u{1}0\0", "\u{1}0", "\0\0é\u{1}"] {
-            let mut escaped = Vec::new();
-            escape(text.as_bytes(), &mut escaped);
-            assert!(!escaped.contains(&0));
-            let length = unescape(&mut escaped);
-            assert_eq!(&escaped[..length], text.as_bytes());
+            let escaped = escape(text);
+            assert!(!escaped.contains('\0'));
+            assert_eq!(unescape(&escaped), text);
         }
     }
 
     #[test]
-    fn values_round_trip() {
-        let types = [INT8, TEXT, BYTEA, FLOAT8, FLOAT8, TEXT, BOOL];
-        let params: [&dyn ToSql; 6] = [&-7, &"a\0b", &vec![0_u8, 1, 255], &0.25, &f64::NAN, &None::<String>];
-        let mut body = Vec::new();
-        encode(&params, &types[..6], &mut body).unwrap();
-        body.extend([0, 0, 0, 1, 1]);
-        let row = PgRow::new(&mut body, &types);
-        let values: Vec<_> = (0..7).map(|at| row.value(at).unwrap()).collect();
-        let expected = [
-            ValueRef::Integer(-7),
-            ValueRef::Text(b"a\0b"),
-            ValueRef::Blob(&[0, 1, 255]),
-            ValueRef::Real(0.25),
-            ValueRef::Null,
-            ValueRef::Null,
-            ValueRef::Integer(1),
-        ];
-        assert_eq!(values, expected);
-        assert!(row.value(7).is_err());
-        assert!(encode(&params, &[INT8], &mut Vec::new()).is_err());
-    }
-
-    #[test]
-    fn truncated_rows_are_errors() {
-        let mut body = vec![0, 1, 0, 0, 0, 8, 1, 2];
-        let row = PgRow::new(&mut body, &[INT8, TEXT]);
-        assert!(row.value(0).is_err());
+    fn values_have_the_types_of_the_tables() {
+        let kinds = |value: &dyn rusqlite::ToSql| PgValue::new(value).map(|value| value.kind()).unwrap();
+        assert_eq!(kinds(&7), Type::INT8);
+        assert_eq!(kinds(&true), Type::INT8);
+        assert_eq!(kinds(&"a"), Type::TEXT);
+        assert_eq!(kinds(&vec![0_u8]), Type::BYTEA);
+        assert_eq!(kinds(&0.5), Type::FLOAT8);
+        assert_eq!(kinds(&f64::NAN), Type::UNKNOWN);
+        assert_eq!(kinds(&None::<String>), Type::UNKNOWN);
     }
 }

@@ -75,10 +75,11 @@ pub(crate) fn names(tests: &[TestId]) -> Vec<&str> {
     tests.iter().map(TestId::as_str).collect()
 }
 
-/// The location of a test's history: files or a server.
+/// The location of a test's history: files, a server, or a server behind a pooler.
 pub(crate) enum TestLocation {
     Files(tempfile::TempDir),
     Server(String),
+    Pooler(String),
 }
 
 impl TestLocation {
@@ -90,11 +91,17 @@ impl TestLocation {
         Self::Server(postgres::server().address())
     }
 
+    /// A pooler that may give each transaction to another session.
+    pub(crate) fn pooler() -> Self {
+        Self::Pooler(postgres::pooler().address())
+    }
+
     /// Another empty location of the same kind.
     pub(crate) fn another(&self) -> Self {
         match self {
             Self::Files(_) => Self::files(),
             Self::Server(_) => Self::server(),
+            Self::Pooler(_) => Self::pooler(),
         }
     }
 
@@ -102,7 +109,7 @@ impl TestLocation {
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Files(dir) => dir.path().to_str().unwrap(),
-            Self::Server(address) => address,
+            Self::Server(address) | Self::Pooler(address) => address,
         }
     }
 
@@ -115,7 +122,7 @@ pub(crate) fn location(text: &str) -> StoreLocation {
     StoreLocation::parse(text, Path::new("/nowhere"), &|_| None).unwrap()
 }
 
-/// Declares tests that run once with files and once with a server.
+/// Declares tests that run with files, with a server, and with a server behind a pooler.
 #[macro_export]
 macro_rules! with_files_and_server {
     ($($name:ident),* $(,)?) => {
@@ -124,6 +131,9 @@ macro_rules! with_files_and_server {
         }
         mod server {
             $(#[test] fn $name() { super::$name(&$crate::common::TestLocation::server()); })*
+        }
+        mod pooler {
+            $(#[test] fn $name() { super::$name(&$crate::common::TestLocation::pooler()); })*
         }
     };
 }

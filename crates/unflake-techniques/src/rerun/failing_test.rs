@@ -26,6 +26,8 @@ pub(crate) struct FailedTest {
     pub(crate) seeds: Vec<(u64, Outcome)>,
     /// Number of new processes with other seeds that were requested.
     pub(crate) other_seeds_requested: usize,
+    /// It passed, or was not isolated, with others in one process: only processes of its own count.
+    pub(crate) passed_together: bool,
     /// Dependencies of the attempt that is about to be observed.
     pub(crate) depends: Option<Box<Dependencies>>,
     pub(crate) suspicion: ChangeSuspicion,
@@ -61,6 +63,7 @@ impl FailedTest {
             first_message: None,
             seeds: Vec::new(),
             other_seeds_requested: 0,
+            passed_together: false,
             depends: None,
             suspicion: ChangeSuspicion::default(),
             left_files: LeftFiles::default(),

@@ -17,7 +17,7 @@ use crate::rerun::confirmation::{CONFIRMATIONS, Confirmation};
 use crate::rerun::failing_test::{FailedTest, failure_site};
 use crate::rerun::first_pass::FirstPass;
 use crate::rerun::left_files::HIDING_ROUNDS;
-use crate::rerun::other_seeds::{Circumstances, RETRIES};
+use crate::rerun::other_seeds::{Circumstances, RETRIES, tests_together};
 use crate::rerun::verdict::MissingAttempts;
 use crate::{NeverExcuse, Recordings, Technique};
 
@@ -48,6 +48,8 @@ pub struct Rungs {
     /// Worlds that differ in their seeds only, for new processes. Where a process draws all its
     /// seeds itself, there are none and every new process will do.
     pub seeds: Vec<World>,
+    /// Whether the runner can isolate tests from each other inside one process.
+    pub together: bool,
     /// The factor that hides a file. None: files that tests leave behind are not examined.
     pub hides: Option<FactorKind>,
     /// Whether tests unrelated to the change run at the base when no pass there is known.
@@ -65,6 +67,7 @@ impl Default for Rungs {
             too_many: 1.0,
             intersect: None,
             seeds: Vec::new(),
+            together: false,
             hides: None,
             verify_base: AtBase::Needed,
         }
@@ -96,6 +99,8 @@ pub struct Ladder {
     failing_at: HashMap<TestId, usize>,
     /// Sessions that confirm passes, with the index of their test.
     confirming: HashMap<SessionId, usize>,
+    /// Sessions in which several tests share a new process.
+    together: BTreeSet<SessionId>,
     /// Sessions in new processes with other seeds, with the seed where unflake set it.
     seeded: HashMap<SessionId, u64>,
     /// What changed, or why that is unknown.
@@ -113,6 +118,8 @@ enum LadderStage {
     /// Fresh environments, for a first pass or a confirmation. Like the following stages it has
     /// rounds, of which this many have been requested.
     Fresh(u32),
+    /// A new process with other seeds that several tests share.
+    Together,
     /// New processes with other seeds.
     OtherSeeds(u32),
     /// Does what never passed pass without the files that it left?
@@ -132,7 +139,8 @@ impl LadderStage {
             Self::Again => Self::AtEnd,
             Self::AtEnd => Self::Fresh(1),
             Self::Fresh(round) if round < rungs.fresh.saturating_add(CONFIRMATIONS) => Self::Fresh(round + 1),
-            Self::Fresh(_) => Self::OtherSeeds(1),
+            Self::Fresh(_) => Self::Together,
+            Self::Together => Self::OtherSeeds(1),
             Self::OtherSeeds(round) if round < new_processes.saturating_mul(2).saturating_add(CONFIRMATIONS) => {
                 Self::OtherSeeds(round + 1)
             }
@@ -147,7 +155,7 @@ impl LadderStage {
     /// The stage after this one.
     fn skip(self) -> Self {
         match self {
-            Self::Fresh(_) => Self::OtherSeeds(0),
+            Self::Fresh(_) => Self::Fresh(u32::MAX),
             Self::OtherSeeds(_) => Self::WithoutFiles(0),
             Self::WithoutFiles(_) => Self::Intersect(0),
             Self::Intersect(_) => Self::Over,
@@ -174,6 +182,7 @@ impl Ladder {
             failing: Vec::new(),
             failing_at: HashMap::new(),
             confirming: HashMap::new(),
+            together: BTreeSet::new(),
             seeded: HashMap::new(),
             compared: None,
             suspecting: HashMap::new(),
@@ -202,6 +211,14 @@ impl Ladder {
         if attempt.purpose == Purpose::WithoutFiles {
             if let Some(at) = self.failing_at.get(&attempt.test) {
                 self.failing[*at].left_files.observe(attempt.session, attempt.outcome);
+            }
+            return;
+        }
+        if attempt.purpose == Purpose::Together {
+            if let Some(at) = self.failing_at.get(&attempt.test)
+                && self.failing[*at].counts_together(attempt)
+            {
+                self.failing[*at].observe(attempt, &self.never_excuse);
             }
             return;
         }
@@ -261,6 +278,8 @@ impl Ladder {
                     self.failing[*at].other_seeds_requested -= 1;
                 }
             }
+        } else if self.together.contains(&session) {
+            // What is left runs in processes of its own.
         } else if let Some(why) = why {
             for test in left {
                 if let Some(at) = self.failing_at.get(test) {
@@ -419,14 +438,31 @@ impl Ladder {
         sessions
     }
 
+    fn circumstances(&self) -> Circumstances {
+        let Rungs { new_processes, .. } = self.rungs;
+        Circumstances { isolated: self.isolated, too_many: self.too_many, new_processes }
+    }
+
+    /// Sessions in which all tests that never passed share a new process each.
+    fn sessions_together(&mut self) -> Vec<Session> {
+        if self.rungs.fresh == 0 || !self.rungs.together {
+            return Vec::new();
+        }
+        let orders = tests_together(&self.failing, self.circumstances());
+        let place = Placement::Fresh(Isolation::InProcess);
+        let sessions: Vec<Session> =
+            orders.into_iter().map(|tests| self.session(Purpose::Together, place, tests, 0)).collect();
+        self.together.extend(sessions.iter().map(|session| session.id));
+        sessions
+    }
+
     /// Single-test sessions in new processes with other seeds: two processes in each round, which
     /// all tests share by forks where that is possible.
     fn sessions_with_other_seeds(&mut self, round: usize) -> Vec<Session> {
         if self.rungs.fresh == 0 {
             return Vec::new();
         }
-        let Rungs { new_processes, .. } = self.rungs;
-        let circumstances = Circumstances { isolated: self.isolated, too_many: self.too_many, new_processes };
+        let circumstances = self.circumstances();
         let needed: Vec<usize> = self.failing.iter().map(|one| one.other_seeds_needed(circumstances)).collect();
         let retries = if self.isolated || self.too_many { 0 } else { RETRIES };
         let mut sessions = self.confirming_sessions();
@@ -487,7 +523,7 @@ impl Technique for Ladder {
             }
             Event::EarlierRuns { test, earlier } => {
                 if let Some(at) = self.failing_at.get(test) {
-                    self.failing[*at].earlier = *earlier;
+                    self.failing[*at].earlier.clone_from(earlier);
                 }
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
@@ -518,6 +554,7 @@ impl Technique for Ladder {
                 LadderStage::Again => self.processes_again(),
                 LadderStage::AtEnd => self.sessions_at_end(),
                 LadderStage::Fresh(round) => self.fresh_sessions(round),
+                LadderStage::Together => self.sessions_together(),
                 LadderStage::OtherSeeds(round) => self.sessions_with_other_seeds(round as usize),
                 LadderStage::WithoutFiles(_) => self.sessions_without_files(),
                 LadderStage::Intersect(_) => self.sessions_to_intersect(),
@@ -536,9 +573,13 @@ impl Technique for Ladder {
         let missing = MissingAttempts {
             rerun: match is_over {
                 _ if self.too_many => Some(format!(
-                    "{} of {} tests failed, so each ran in one new process only",
+                    "{} of {} tests failed, so {}",
                     self.failing.len(),
-                    self.suite.len()
+                    self.suite.len(),
+                    match self.together.is_empty() {
+                        true => "each ran in one new process only",
+                        false => "they ran together in new processes only",
+                    }
                 )),
                 true if self.rungs.fresh == 0 => Some("fresh environments are off (--fresh 0)".to_owned()),
                 true => None,
@@ -574,3 +615,6 @@ mod isolated_tests;
 
 #[cfg(test)]
 mod ending_tests;
+
+#[cfg(test)]
+mod together_tests;

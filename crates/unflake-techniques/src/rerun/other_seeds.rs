@@ -5,7 +5,7 @@
 //! called real, it has failed in new processes with other seeds. Before a pass in a fresh
 //! environment is attributed to earlier tests, the test has passed in several of them.
 
-use unflake_model::{EnvironmentId, Outcome, Purpose};
+use unflake_model::{Attempt, EnvironmentId, Isolation, Outcome, Purpose, TestId};
 
 use crate::rerun::failing_test::{AttemptRecord, FailedTest};
 
@@ -15,6 +15,9 @@ const ISOLATED: usize = 2;
 const PASSES: usize = 6;
 /// A test that takes longer has one new process only.
 const SLOW_SECONDS: f64 = 5.0;
+/// From so many tests on, those that never passed first fail together in one process, isolated from
+/// each other inside it. Only a test that passes there needs processes of its own.
+const TOGETHER_FROM: usize = 3;
 /// Immediate retries in each of these processes: do attempts in one process agree?
 pub(crate) const RETRIES: u32 = 1;
 
@@ -54,6 +57,25 @@ impl FailedTest {
         wanted.saturating_sub(self.other_seeds_requested)
     }
 
+    /// Whether it may run with others in one process, isolated from them.
+    fn may_run_together(&self, circumstances: Circumstances) -> bool {
+        self.pass().is_none() && !self.is_slow() && self.other_seeds_needed(circumstances) > 0
+    }
+
+    /// The result of an attempt with others in one process. A failure is one in a new process. A pass
+    /// may be due to the isolation, or to the others: processes of its own decide.
+    pub(crate) fn counts_together(&mut self, attempt: &Attempt) -> bool {
+        let is_apart = attempt.origin == Isolation::InProcess || attempt.position == 0;
+        let counts = is_apart && attempt.outcome.is_failure();
+        if counts && !self.passed_together {
+            self.other_seeds_requested += 1;
+        } else if !counts {
+            self.passed_together = true;
+            self.other_seeds_requested = 0;
+        }
+        counts
+    }
+
     fn wanted_failures(&self, circumstances: Circumstances) -> usize {
         match circumstances {
             _ if self.is_slow() => 1,
@@ -81,7 +103,8 @@ impl FailedTest {
 
     /// New processes with other seeds in which it failed at first.
     pub(crate) fn failed_with_other_seeds(&self) -> usize {
-        let is_first = |one: &&AttemptRecord| one.purpose == Purpose::OtherSeeds && one.run == 0;
+        let is_first =
+            |one: &&AttemptRecord| matches!(one.purpose, Purpose::OtherSeeds | Purpose::Together) && one.run == 0;
         self.attempts.iter().filter(is_first).filter(|one| one.outcome.is_failure()).count()
     }
 
@@ -118,6 +141,18 @@ impl FailedTest {
     fn is_slow(&self) -> bool {
         self.attempts.iter().any(|one| one.outcome == Outcome::TimedOut || one.seconds > SLOW_SECONDS)
     }
+}
+
+/// The tests that fail together in one process first, in the orders of its sessions: a test that others
+/// disturb past the isolation comes before them in one of the two.
+pub(crate) fn tests_together(failing: &[FailedTest], circumstances: Circumstances) -> Vec<Vec<TestId>> {
+    let may = failing.iter().filter(|one| one.may_run_together(circumstances));
+    let tests: Vec<TestId> = may.map(|one| one.test.clone()).collect();
+    if !circumstances.isolated || tests.len() < TOGETHER_FROM {
+        return Vec::new();
+    }
+    let reversed = tests.iter().rev().cloned().collect();
+    vec![tests, reversed]
 }
 
 /// The text of a failure without addresses, which differ between processes.

@@ -100,20 +100,27 @@ impl FailedTest {
         if let (Some(rule), true) = (&evidence.never_excuse, evidence.failed < evidence.attempts) {
             sentence.push_str(&format!("; {rule} is never excused by a later pass"));
         }
-        let EarlierRuns { passed, flaky } = evidence.earlier;
-        match passed.map(Day::of) {
+        match evidence.earlier.passed.map(Day::of) {
             Some(when) => sentence
                 .push_str(&format!("; it passed with the same files on {when}: something outside of them changed")),
-            None => {
-                let known = flaky.map(|when| format!("; it was flaky on {}: compare the failures", Day::of(when)));
-                sentence.push_str(&known.unwrap_or_default());
-            }
+            None => sentence.push_str(&known_to_be_flaky(&evidence.earlier)),
         }
         if let Some(why) = &evidence.not_rerun {
             sentence.push_str(&format!("; {why}"));
         }
         sentence
     }
+}
+
+/// What the history knows of its flakiness; empty if nothing.
+fn known_to_be_flaky(earlier: &EarlierRuns) -> String {
+    let Some(last) = earlier.flaky.map(Day::of) else { return String::new() };
+    let when = match earlier.flaky_days {
+        0 | 1 => format!("on {last}"),
+        days => format!("on {days} of the last {} days, last on {last}", EarlierRuns::DAYS),
+    };
+    let proof = earlier.proven_by.as_ref().map_or(String::new(), |by| format!(", proven by {by}"));
+    format!("; it was flaky {when}{proof}: compare the failures")
 }
 
 impl FailedTest {

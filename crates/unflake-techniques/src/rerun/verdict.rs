@@ -100,7 +100,7 @@ impl FailedTest {
             other_seeds_failed: self.failed_with_other_seeds() as u32,
             left_files: left_files.iter().map(|file| file.path.clone()).collect(),
             beside: Vec::new(),
-            earlier: if pass.is_none() { self.earlier } else { EarlierRuns::default() },
+            earlier: if pass.is_none() { self.earlier.clone() } else { EarlierRuns::default() },
         };
         let mut sentence = match (pass, &status) {
             _ if kind == VerdictKind::UnaffectedByChange => excused.map_or(String::new(), |(compared, granularity)| {

@@ -5,12 +5,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{
-    Attempt, Detail, Event, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure, Measurement,
-    OutputId, Purpose, Rate, Replay, Session, SessionId, TestId,
+    Attempt, Configuration, ConfigurationMeasure, Detail, Event, Finding, Isolation, Layer, LayerDifference,
+    LayerFacts, LayerMeasure, Measurement, OutputId, Placement, Purpose, Rate, Replay, RunCircumstances, Session,
+    SessionId, TestId,
 };
 
 use crate::finding::finding;
 use crate::search::budget::Budget;
+use crate::search::rng::SeededRng;
 use crate::search::select::{Selection, select_listed};
 use crate::stats::binomial::wilson;
 use crate::variance::compare::{differences, variance_of_suite, variance_of_test};
@@ -23,6 +25,8 @@ pub struct MeasureConfig {
     /// Names of tests, or parts of them. `None`: all.
     pub only: Option<Vec<String>>,
     pub runs: u32,
+    /// Circumstances to compare. Empty: only those of the user.
+    pub configurations: Vec<Configuration>,
     pub layers: Vec<Layer>,
     pub fresh_by: Isolation,
     /// No run begins after this many seconds.
@@ -72,33 +76,81 @@ impl Measure {
         runs.insert(attempt.session.0, (index, attempt.outcome.is_failure()));
     }
 
-    /// Outputs of a test at a layer, by run.
-    fn outputs(&self, test: &TestId, layer: Layer, layers: &dyn LayerFacts) -> Vec<(u32, OutputId)> {
-        let runs = self.attempts.get(test).into_iter().flatten();
-        runs.filter_map(|(run, (attempt, _))| Some((*run, layers.output(*attempt, layer)?))).collect()
+    /// The configurations with runs, in turns: whatever changes on the machine meets all of them.
+    fn running(&self) -> Vec<&Configuration> {
+        self.config.configurations.iter().filter(|one| one.missing.is_none()).collect()
     }
 
-    fn failures(&self, test: &TestId) -> Rate {
-        let runs = self.attempts.get(test);
-        let failed = runs.map_or(0, |runs| runs.values().filter(|(_, failed)| *failed).count() as u32);
-        rate(failed, runs.map_or(0, BTreeMap::len) as u32)
+    /// What a run is, by the number of its session: its configuration, and its number there.
+    fn place_of(&self, run: u32) -> (usize, usize) {
+        let count = self.running().len().max(1);
+        ((run as usize - 1) % count, (run as usize - 1) / count)
+    }
+
+    /// The runs of a test in a configuration, by number.
+    fn runs(&self, test: &TestId, configuration: usize) -> impl Iterator<Item = (u32, (usize, bool))> {
+        let runs = self.attempts.get(test).into_iter().flatten().map(|(run, seen)| (*run, *seen));
+        runs.filter(move |(run, _)| self.place_of(*run).0 == configuration)
+    }
+
+    /// Outputs of a test at a layer, by run.
+    fn outputs(
+        &self,
+        test: &TestId,
+        configuration: usize,
+        layer: Layer,
+        layers: &dyn LayerFacts,
+    ) -> Vec<(u32, OutputId)> {
+        let output = |(run, (attempt, _)): (u32, (usize, bool))| Some((run, layers.output(attempt, layer)?));
+        self.runs(test, configuration).filter_map(output).collect()
+    }
+
+    fn failures(&self, test: &TestId, configuration: usize) -> Rate {
+        let (mut failed, mut runs) = (0, 0);
+        self.runs(test, configuration).for_each(|(_, (_, fails))| {
+            runs += 1;
+            failed += u32::from(fails);
+        });
+        rate(failed, runs)
     }
 
     /// The measurement over all tests.
     pub fn measured(&self, recordings: Recordings<'_>) -> Measurement {
         let facts = recordings.layers;
         let requested = &self.config.layers;
-        let layers: Vec<LayerMeasure> = requested.iter().filter_map(|layer| self.layer(*layer, facts)).collect();
-        let unseen = |layer: &&Layer| !layers.iter().any(|measured| measured.layer == **layer);
-        let unseen = requested.iter().filter(unseen).copied().collect();
-        let runs = self.attempts.values().map(BTreeMap::len).max().unwrap_or(0) as u32;
-        Measurement { runs, unseen, layers, gaps: facts.gaps(), hidden: facts.hidden() }
+        let of = |configuration: usize| -> (u32, Vec<LayerMeasure>) {
+            let tests = self.selection.tests.iter();
+            let runs = tests.map(|test| self.runs(test, configuration).count()).max().unwrap_or(0);
+            (runs as u32, requested.iter().filter_map(|layer| self.layer(configuration, *layer, facts)).collect())
+        };
+        let mut numbers = 0..;
+        let mut measured = |one: &Configuration| {
+            let (runs, layers) = match one.missing {
+                Some(_) => (0, Vec::new()),
+                None => of(numbers.next().expect("numbers do not end")),
+            };
+            let (settings, drawn) = one.settings();
+            ConfigurationMeasure { name: one.name.clone(), settings, drawn, runs, layers, missing: one.missing.clone() }
+        };
+        let configurations: Vec<ConfigurationMeasure> = self.config.configurations.iter().map(&mut measured).collect();
+        let (runs, layers) = match &configurations[..] {
+            [] => of(0),
+            [only] => (only.runs, only.layers.clone()),
+            several => (several.iter().map(|one| one.runs).max().unwrap_or(0), Vec::new()),
+        };
+        let is_seen = |layer: Layer| {
+            let all = configurations.iter().flat_map(|one| &one.layers).chain(&layers);
+            all.into_iter().any(|measured| measured.layer == layer)
+        };
+        let unseen = requested.iter().copied().filter(|layer| !is_seen(*layer)).collect();
+        Measurement { runs, unseen, layers, gaps: facts.gaps(), hidden: facts.hidden(), configurations }
     }
 
     /// `None` if nothing was recorded at the layer: equal runs would be no information.
-    fn layer(&self, layer: Layer, layers: &dyn LayerFacts) -> Option<LayerMeasure> {
+    fn layer(&self, configuration: usize, layer: Layer, layers: &dyn LayerFacts) -> Option<LayerMeasure> {
         let tests = &self.selection.tests;
-        let all: Vec<Vec<(u32, OutputId)>> = tests.iter().map(|test| self.outputs(test, layer, layers)).collect();
+        let all: Vec<Vec<(u32, OutputId)>> =
+            tests.iter().map(|test| self.outputs(test, configuration, layer, layers)).collect();
         if !all.iter().flatten().any(|(_, output)| !layers.facts(*output).is_empty()) {
             return None;
         }
@@ -131,22 +183,25 @@ impl Measure {
         Some(found)
     }
 
-    fn finding(&self, test: &TestId, layer: Layer, layers: &dyn LayerFacts) -> Option<Finding> {
-        let outputs: Vec<OutputId> = self.outputs(test, layer, layers).into_iter().map(|(_, output)| output).collect();
+    fn finding(&self, test: &TestId, configuration: usize, layer: Layer, layers: &dyn LayerFacts) -> Option<Finding> {
+        let outputs = self.outputs(test, configuration, layer, layers);
+        let outputs: Vec<OutputId> = outputs.into_iter().map(|(_, output)| output).collect();
         if outputs.windows(2).all(|two| two[0] == two[1]) {
             return None;
         }
         let spread = variance_of_test(layers, &outputs);
         let units = differences(layers, layer, &outputs);
-        let failures = (layer == Layer::Verdict).then(|| self.failures(test));
+        let name = self.running().get(configuration).map(|one| one.name.clone());
+        let failures = (layer == Layer::Verdict).then(|| self.failures(test, configuration));
         let first = units.first().map_or(String::new(), |unit| {
             let place = unit.place();
             let space = if place.is_empty() { "" } else { " " };
             format!("{place}{space}{}", unit.words(layer, spread.runs))
         });
-        let sentence = format!("differs from run to run at the layer {layer}: {first}");
-        let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures });
-        let Rate { seen, of, .. } = self.failures(test);
+        let within = name.as_ref().map_or(String::new(), |name| format!(" in the configuration {name}"));
+        let sentence = format!("differs from run to run at the layer {layer}{within}: {first}");
+        let Rate { seen, of, .. } = self.failures(test, configuration);
+        let detail = Detail::Layer(LayerDifference { kind: layer, spread, units, failures, configuration: name });
         let replay = Replay::counted(vec![test.clone()], seen, of);
         Some(finding(test, detail, sentence, vec![replay]))
     }
@@ -176,21 +231,43 @@ impl Technique for Measure {
 
     /// One run at a time, so that differences come from the tests and not from parallel sessions.
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
-        let enough = self.requested == self.config.runs || self.budget.is_exhausted();
+        let running = self.running().len().max(1) as u32;
+        // Each configuration has as many runs as the others.
+        let between = self.requested.is_multiple_of(running);
+        let enough = self.requested == self.config.runs * running || between && self.budget.is_exhausted();
         let Selection { tests, unmatched } = &self.selection;
         if self.done || enough || tests.is_empty() || !unmatched.is_empty() {
             return Vec::new();
         }
         self.requested += 1;
         let origin = if self.isolated { Isolation::Process } else { self.config.fresh_by };
-        vec![Session::fresh(SessionId(self.requested), Purpose::Look, origin, tests.clone())]
+        let session = Session::fresh(SessionId(self.requested), Purpose::Look, origin, tests.clone());
+        let (configuration, run) = self.place_of(self.requested);
+        let circumstances = self.running().get(configuration).and_then(|one| one.runs.get(run)).cloned();
+        vec![circumstances.map_or(session.clone(), |circumstances| in_circumstances(session, circumstances))]
     }
 
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
-        let layers = &self.config.layers;
-        let of_test = |test| layers.iter().filter_map(move |layer| self.finding(test, *layer, recordings.layers));
+        let (layers, count) = (&self.config.layers, self.running().len().max(1));
+        let of_test = |test| {
+            let of = move |configuration| {
+                layers.iter().filter_map(move |layer| self.finding(test, configuration, *layer, recordings.layers))
+            };
+            (0..count).flat_map(of)
+        };
         self.selection.tests.iter().flat_map(of_test).collect()
     }
+}
+
+/// Chosen circumstances need a process of their own: forks of one share what it drew.
+fn in_circumstances(session: Session, circumstances: RunCircumstances) -> Session {
+    let RunCircumstances { world, order } = circumstances;
+    let place = if world.is_some() { Placement::Fresh(Isolation::Process) } else { session.place };
+    let mut tests = session.tests;
+    if let Some(seed) = order {
+        SeededRng(seed).shuffle(&mut tests);
+    }
+    Session { under: world, place, tests, ..session }
 }
 
 #[cfg(test)]

@@ -26,6 +26,13 @@ pub(crate) enum HistoryCommand {
     /// Copies all of it or nothing, and leaves the source unchanged. Copying again adds what is
     /// new.
     Copy(HistoryCopyArgs),
+    /// Remove old results
+    ///
+    /// Only when you ask for it: nothing is removed otherwise. Findings, feedback, and what is
+    /// known about your tests stay.
+    Prune(HistoryPruneArgs),
+    /// Write every execution of a test as CSV
+    Export(HistoryExportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -159,4 +166,55 @@ fn copy_help() -> String {
         ("unflake history copy postgres://ci@db.example/flaky backup", "Copy it to a directory."),
     ];
     long_help(&examples, &[(Exit::Success, "everything is copied")], READS)
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = prune_help())]
+#[group(id = "what", required = true, multiple = true, args = ["older_than", "output_older_than"])]
+pub(crate) struct HistoryPruneArgs {
+    /// Remove runs and imported reports older than this, such as 90d
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: Option<String>,
+
+    /// Remove what older attempts printed, and keep their failures
+    #[arg(long, value_name = "AGE")]
+    pub(crate) output_older_than: Option<String>,
+
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+fn prune_help() -> String {
+    let examples = [
+        ("unflake history prune --older-than 180d", "Remove what is older than half a year."),
+        ("unflake history prune --output-older-than 2w --dry-run", "Count what old attempts printed."),
+    ];
+    long_help(&examples, &[(Exit::Success, "nothing that old is in the history")], READS)
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = export_help())]
+pub(crate) struct HistoryExportArgs {
+    /// The file to write (`-`: standard output)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Only runs and reports that started within this time, such as 30d
+    #[arg(long, value_name = "AGE")]
+    pub(crate) newer_than: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+fn export_help() -> String {
+    let examples = [
+        ("unflake history export executions.csv", "Write every execution, one row each."),
+        ("unflake history export - --newer-than 7d | duckdb -c \"FROM '/dev/stdin'\"", "Analyze the last week."),
+    ];
+    long_help(&examples, &[(Exit::Success, "everything is written")], READS)
 }

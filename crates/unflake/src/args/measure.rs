@@ -25,9 +25,26 @@ pub(crate) struct MeasureArgs {
 
     /// Compare only verdicts and this layer; repeatable [default: all]
     ///
-    /// `assertion`, `code`, `behaviour` or `interface`.
+    /// `assertion`, `code`, `branch`, `behaviour` or `interface`.
     #[arg(long = "layer", value_name = "LAYER")]
     pub(crate) layers: Vec<String>,
+
+    /// Measure in these circumstances; repeatable; `all` for all nine
+    ///
+    /// `best`: everything is controlled. `uncontrolled`: each run is a process of its own with a random
+    /// date, random seeds and a random order of tests. `no-init`: the date and the home directory are
+    /// yours. `delay-0ms`, `delay-50ms`, `delay-100ms`, `delay-200ms`: waits are delayed.
+    /// `other-vendor`, `other-version`: another runtime.
+    #[arg(long = "configuration", value_name = "NAME")]
+    pub(crate) configurations: Vec<String>,
+
+    /// Draw what `uncontrolled` draws from this number
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) seed: Option<u64>,
+
+    /// Write tables of entropy by configuration and layer, as Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output", requires = "configurations")]
+    pub(crate) table: Option<PathBuf>,
 
     /// Do not treat this as noise; repeatable
     ///
@@ -62,6 +79,7 @@ fn after_help() -> String {
     let examples = [
         ("unflake measure -- pytest", "Compare ten runs of every test at every layer."),
         ("unflake measure test_cart --runs 50 --layer assertion", "Compare the values that assertions see."),
+        ("unflake measure --configuration all --table t.md", "Compare nine configurations."),
     ];
     let own = [
         (Exit::Success, "every test passed in every run"),

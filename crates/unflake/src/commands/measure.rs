@@ -5,22 +5,29 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Zoned;
 use unflake_engine::Launch;
-use unflake_model::{Isolation, Layer};
+use unflake_model::{Configuration, Isolation, Layer};
 use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report as report;
-use unflake_techniques::{Measure, MeasureConfig};
+use unflake_techniques::{CONFIGURATIONS, ConfigurationParts, Measure, MeasureConfig};
 
 use crate::args::measure::MeasureArgs;
-use crate::config::settings;
+use crate::commands::factors::experiment_plan::{self, Plan};
+use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
+use crate::output::write_file;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
 
+/// Stands for all configurations.
+const ALL: &str = "all";
+/// The factor that chooses another runtime.
+const RUNTIME: &str = "interpreter";
 /// The default budget: no run is started after it.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -34,6 +41,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         return Err(CommandError::usage("--runs: one run has nothing to be compared with").hint("give at least 2"));
     }
     let seconds = settings::time(args.time.as_deref(), TIME)?;
+    let (configurations, seed) = configurations(&args.configurations, args.runs, args.seed, settings)?;
     let time = settings::engine_limit(seconds);
     let launch = Launch { suite: false, layers: layers.clone(), time, ..launch(settings) };
     let mut page = match &args.html {
@@ -44,6 +52,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     let measuring = MeasureConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         runs: args.runs,
+        configurations,
         layers,
         fresh_by: settings.fresh_by.value,
         seconds,
@@ -59,6 +68,13 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     done.finish(&conclusion);
     let notes = notes(&done.record, args.runs, measured.runs);
     done.record.notes.extend(notes);
+    if measured.configurations.iter().any(|one| !one.drawn.is_empty()) {
+        done.record.notes.push(format!("--seed {seed} draws the same circumstances again"));
+    }
+    if let Some(path) = &args.table {
+        write_file(path, |out| report::configuration_tables(&measured, out))
+            .map_err(CommandError::cannot_write(path))?;
+    }
     done.record.measured = Some(measured);
     let mut unwritten = None;
     let exit = done.report(&CommandFacts::search("measure"), &conclusion, |run, style, out| {
@@ -84,6 +100,46 @@ fn layers(words: &[String]) -> Result<Vec<Layer>, CommandError> {
     let wanted =
         |layer: &Layer| words.is_empty() || *layer == Layer::Verdict || words.iter().any(|word| word == layer.word());
     Ok(Layer::ALL.into_iter().filter(wanted).collect())
+}
+
+/// The configurations of these names, and the number that their random choices follow from.
+fn configurations(
+    names: &[String],
+    runs: u32,
+    seed: Option<u64>,
+    settings: &Settings,
+) -> Result<(Vec<Configuration>, u64), CommandError> {
+    // Six digits: short enough to be typed again.
+    let drawn = getrandom::u64().map_err(|error| io::Error::other(error.to_string()));
+    let drawn = drawn.map_err(CommandError::internal("draw a seed"))? % 1_000_000;
+    let seed = seed.unwrap_or(drawn);
+    if names.is_empty() {
+        return Ok((Vec::new(), seed));
+    }
+    let parts = configuration_parts(seed, settings);
+    let all = names.iter().any(|name| name == ALL);
+    let mut wanted: Vec<&str> = if all { CONFIGURATIONS.to_vec() } else { names.iter().map(String::as_str).collect() };
+    wanted.dedup();
+    let configuration = |name: &&str| {
+        let known = [&CONFIGURATIONS[..], &[ALL]].concat();
+        parts.configuration(name, runs).ok_or_else(|| CommandError::unknown_value("--configuration", name, &known))
+    };
+    Ok((wanted.iter().map(configuration).collect::<Result<_, _>>()?, seed))
+}
+
+fn configuration_parts(seed: u64, settings: &Settings) -> ConfigurationParts {
+    let context = experiment_plan::context(&Zoned::now(), &settings.command.value);
+    let Plan { baseline, singles, untried, .. } = experiment_plan::plan(&context, &[], &settings.runner());
+    let version = singles.iter().map(|single| &single[0]).find(|factor| factor.kind().name == RUNTIME);
+    let missing = untried.iter().find(|one| one.name == RUNTIME).map(|one| one.why.clone());
+    let none = "no other runtime is known here";
+    ConfigurationParts {
+        baseline,
+        year: context.now.year,
+        other_vendor: Err(none.to_owned()),
+        other_version: version.cloned().ok_or_else(|| missing.unwrap_or_else(|| none.to_owned())),
+        seed,
+    }
 }
 
 fn create(path: &Path) -> io::Result<BufWriter<File>> {

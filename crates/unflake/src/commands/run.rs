@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use unflake_engine::Launch;
-use unflake_model::{Death, Detail, Factor, FactorKind, Finding, ProblemKind, QuarantineStanding, TestId, World};
+use unflake_model::{
+    Death, Detail, Factor, FactorKind, Finding, Isolation, ProblemKind, QuarantineStanding, TestId, World,
+};
 use unflake_report as report;
 use unflake_runners::Capabilities;
 use unflake_store::Store;
@@ -114,6 +116,7 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
         too_many: settings.too_many.value,
         intersect: settings.granularity.value.filter(|_| compares),
         seeds: if unflake_worlds::can_seed() { seeded_worlds() } else { Vec::new() },
+        together: settings.runner().in_process_isolation().is_some() && settings.fresh_by.value != Isolation::Process,
         hides: FactorKind::named(unflake_worlds::HIDES_FILES),
         verify_base: settings.verify_base.value,
     }

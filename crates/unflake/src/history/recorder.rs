@@ -1,13 +1,15 @@
 //! Records one run in the project's history. A history that cannot be written never ends a run: the
 //! notes say what is missing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::env;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use unflake_model::{AssertionSample, EarlierRuns, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp};
+use unflake_model::{
+    AssertionSample, Confidence, Day, EarlierRuns, Event, Feedback, Finding, PreparedReport, Test, TestId, Timestamp,
+};
 use unflake_report::KnownFinding;
 use unflake_store::{
     Host, LearnedDependencies, Revision, RunFacts, RunId, Store, StoreError, StoreLocation, StoredFinding,
@@ -179,8 +181,17 @@ impl HistoryRecorder {
         let earlier = |test: &TestId| {
             let passed = self.tree.as_deref().map(|tree| store.last_pass_at(tree, test, *run));
             let findings = store.findings_on(test).unwrap_or_default();
-            let flaky = findings.iter().find(|stored| stored.finding.is_flaky()).map(|stored| stored.started);
-            (test.clone(), EarlierRuns { passed: passed.and_then(|passed| passed.ok().flatten()), flaky })
+            let passed = passed.and_then(|passed| passed.ok().flatten());
+            let flaky = || findings.iter().filter(|stored| stored.finding.is_flaky()).map(|stored| stored.started);
+            let first = Timestamp(now().0 - (EarlierRuns::DAYS - 1) * 24 * 60 * 60 * 1_000_000);
+            let lately = flaky().next().map(|_| store.findings_since(test, first).unwrap_or_default());
+            let lately = lately.into_iter().flatten().filter(|(_, finding)| finding.is_flaky());
+            let days: BTreeSet<Day> = lately.map(|(started, _)| Day::of(started)).collect();
+            let proof = findings.iter().find(|stored| stored.finding.confidence() == Some(Confidence::Proven));
+            let proven_by =
+                proof.filter(|_| flaky().next().is_some()).map(|stored| stored.finding.technique().to_owned());
+            let flaky_days = days.len() as u32;
+            (test.clone(), EarlierRuns { passed, flaky: flaky().next(), flaky_days, proven_by })
         };
         tests.iter().map(earlier).filter(|(_, earlier)| !earlier.is_empty()).collect()
     }

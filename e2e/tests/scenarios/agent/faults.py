@@ -29,16 +29,24 @@ def label(name, owner, function):
 exec(compile("def injected(*arguments, **named): raise RuntimeError('injected')", "<unflake_agent.fault>", "exec"))
 
 
+def failing(original):
+    """Raises where the original's own code would: inside of its guard, if it has one."""
+    is_guarded = hasattr(original, "__wrapped__")
+    return sys.modules[AGENT + "common.boundary"].guarded(injected) if is_guarded else injected
+
+
 def break_function(name, owner, function):
     module = sys.modules[name]
     if owner is not None:
-        setattr(getattr(module, owner), function, injected)
+        cls = getattr(module, owner)
+        setattr(cls, function, failing(vars(cls)[function]))
         return
     original = getattr(module, function)
+    replacement = failing(original)
     for other in [one for key, one in sys.modules.items() if key.startswith(AGENT)]:
         for attribute, value in list(vars(other).items()):
             if value is original:
-                setattr(other, attribute, injected)
+                setattr(other, attribute, replacement)
 
 
 def pytest_collection_modifyitems():

@@ -1,12 +1,24 @@
 //! Errors inside the agent: never the failure of a test. A function of the agent raises, and a suite
-//! that passes stays green or the run ends with an internal error.
+//! that passes stays green or the run ends with an internal error, also where the project would
+//! catch the exception, or a thread or another process would lose it.
 
 use std::fs;
 
 use e2e::{RunOutput, Sandbox};
 
 const FAULTS: &str = include_str!("faults.py");
-const TESTS: &str = "import os, subprocess, threading\n\
+const SHOP: &str = "import threading\n\
+     def price(n): return n * 2\n\
+     def price_or_none(n):\n    \
+         try: return price(n)\n    \
+         except Exception: return None\n\
+     def prices():\n    \
+         found = []\n    \
+         thread = threading.Thread(target=lambda: found.append(price(3)))\n    \
+         thread.start()\n    \
+         thread.join()\n    \
+         return found\n";
+const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
      def test_a(tmp_path):\n    \
          (tmp_path / 'file').write_text('text')\n    \
          assert (tmp_path / 'file').read_text() == 'text'\n\
@@ -16,29 +28,52 @@ const TESTS: &str = "import os, subprocess, threading\n\
      def test_c():\n    \
          thread = threading.Thread(target=subprocess.run, args=(['true'],))\n    \
          thread.start()\n    \
-         thread.join()\n";
+         thread.join()\n\
+     def test_caught(): assert shop.price_or_none(2) == 4\n\
+     def test_in_a_thread(): assert shop.prices() == [6]\n\
+     def test_in_a_child():\n    \
+         child = os.fork()\n    \
+         if not child: os._exit(shop.price(4) - 8)\n    \
+         assert os.waitpid(child, 0)[1] == 0\n\
+     def test_caught_assertions(capsys):\n    \
+         is_caught = False\n    \
+         try:\n        \
+             print('text')\n        \
+             assert capsys.readouterr().out == 'text\\n'\n        \
+             with pytest.raises(ValueError): int('x')\n        \
+             assert subprocess.run(['echo', 'x'], stdout=subprocess.PIPE).stdout == b'x\\n'\n        \
+             unittest.TestCase().assertEqual(1, 1)\n    \
+         except Exception: is_caught = True\n    \
+         if is_caught: os.abort()\n";
 
 /// The commands, each with what it loads of the agent. All run the tests more than once.
 const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 12] = [
+const SAMPLE: [(&str, &str); 19] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
     ("run", "core.reports.all_passed"),
     ("run", "core.wire.Wire.encode"),
+    ("nio", "core.attempts.AttemptPlugin._attempt"),
     ("nio", "core.plugin.Agent._fork"),
     ("nio", "core.forks.Forker.fork"),
+    ("nio", "core.forks.Forker.begin_child"),
     ("measure --runs 2", "layers.attempt_layers.AttemptLayers.begin"),
     ("measure --runs 2", "common.project_code.ProjectCode.file"),
     ("measure --runs 2", "core.fork_preparation.NullFile.write"),
+    ("measure --runs 2", "assertions.calls.AssertionCalls._site"),
+    ("measure --runs 2", "assertions.catchers.Catchers.expect"),
+    ("measure --runs 2", "layers.behaviour.CallRecorder.enter"),
+    ("measure --runs 2", "layers.behaviour.CallRecorder.leave"),
+    ("measure --runs 2", "layers.output.OutputRecorder._is_called_by_test"),
     ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
     ("trace test_b", "trace.attempt_trace.AttemptTrace.begin"),
 ];
 
 /// Runs the command while this function of the agent raises.
 fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
-    let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("test_it.py", TESTS);
+    let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("shop.py", SHOP).file("test_it.py", TESTS);
     if command.starts_with("affected") {
         sandbox.commit("start");
     }
@@ -53,8 +88,10 @@ fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
 fn broken(command: &str, function: &str) -> (Sandbox, Result<String, String>) {
     let (sandbox, result) = run(command, function);
     let findings = result.json.as_ref().map_or(Vec::new(), |_| result.findings());
-    let is_right = matches!(result.code, 0 | 3 | 4 | 70) && findings.is_empty();
-    let described = format!("{command}, {function}: exit {}, {findings:?}", result.code);
+    let attempts = result.json.as_ref().map_or(Vec::new(), |_| result.attempts());
+    let failed = attempts.iter().filter(|one| !one.contains(" passed")).count();
+    let is_right = matches!(result.code, 0 | 3 | 4 | 70) && findings.is_empty() && failed == 0;
+    let described = format!("{command}, {function}: exit {}, {findings:?}, {attempts:?}", result.code);
     (sandbox, if is_right { Ok(described) } else { Err(format!("{described}\n{}", result.stdout)) })
 }
 

@@ -77,7 +77,8 @@ fn a_password_never_appears_in_output() {
         good.replace("/postgres", "/nothing"),
         good.replace(&format!(":{}", server().port()), ":1"),
         good.replace("schema=", "colour="),
-        format!("{good}&sslmode=require"),
+        format!("{good}&sslmode=verify-full&sslrootcert=/nowhere"),
+        format!("{good}&channel_binding=require&sslmode=disable"),
         good.replace("127.0.0.1", "127.0.0.1:x"),
         good.replace("postgres://", "postgres:/"),
     ];
@@ -120,6 +121,36 @@ fn a_run_continues_without_its_server() {
     let result = sandbox.run_invocation("--store postgres://ann@127.0.0.1:1/ci", &pytest).finish().expect_exit(0);
     let printed = whole(&result);
     assert!(printed.contains("this run is not kept") && printed.contains("cannot be reached"), "{printed}");
-    let result = sandbox.run_invocation("--store postgres://ann@h/ci?sslmode=require", &pytest).finish().expect_exit(2);
-    assert!(result.stderr.contains("this unflake cannot make one"), "{}", result.stderr);
+    let result = sandbox.run_invocation("--store postgres://ann@h/ci?sslmode=always", &pytest).finish().expect_exit(2);
+    assert!(result.stderr.contains("its sslmode is none of disable"), "{}", result.stderr);
+}
+
+#[test]
+fn old_results_are_removed_and_the_rest_is_exported() {
+    let sandbox = Sandbox::new()
+        .file("one.xml", report(0, &[("test_a", true), ("test_b, with a comma", false)]))
+        .file("two.xml", report(1, &[("test_a", false)]));
+    let address = server().address();
+    for store in [".unflake", &*address] {
+        let unflake = |arguments: &[&str]| {
+            let all = ["history"].iter().chain(arguments).chain(&["--store", store]).copied();
+            sandbox.unflake(all.collect::<Vec<_>>()).finish()
+        };
+        unflake(&["import", "one.xml", "--at", "2001-01-01T00:00:00Z"]).expect_exit(0);
+        unflake(&["import", "two.xml"]).expect_exit(0);
+        let csv = unflake(&["export", "-"]).expect_exit(0).stdout;
+        assert_eq!(csv.lines().count(), 4, "{csv}");
+        assert!(csv.starts_with("source,source_id,source_started,commit,"), "{csv}");
+        assert!(csv.contains("with a comma\","), "{csv}");
+        let nothing = unflake(&["prune"]).expect_exit(2);
+        assert!(nothing.stderr.contains("--older-than"), "{}", nothing.stderr);
+        let wrong = unflake(&["prune", "--older-than", "soon"]).expect_exit(2);
+        assert!(wrong.stderr.contains("`soon` is not an age"), "{}", wrong.stderr);
+        let dry = unflake(&["prune", "--older-than", "500w", "--dry-run"]).expect_exit(0).stdout;
+        assert!(dry.starts_with("would remove 0 runs with 0 attempts, 1 reports"), "{dry}");
+        unflake(&["prune", "--older-than", "500w"]).expect_exit(0);
+        let csv = unflake(&["export", "-", "--newer-than", "500w"]).expect_exit(0).stdout;
+        assert_eq!(csv.lines().count(), 2, "{csv}");
+        assert!(!csv.contains("comma"), "{csv}");
+    }
 }

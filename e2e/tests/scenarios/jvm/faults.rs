@@ -17,6 +17,19 @@ const JUPITER_TEST: &str = "package com.acme;\n\
     class NewTest {\n\
       @Test void passes() throws Exception { Thread one = new Thread(() -> { }); one.start(); one.join(); assertTrue(true); }\n\
       @ParameterizedTest @ValueSource(ints = {1, 2}) void isSmall(int number) { System.out.println(number); assertTrue(number < 3); }\n\
+      @Test void catchesAll() {\n\
+        boolean isCaught = false;\n\
+        try { assertTrue(isSmall()); } catch (Throwable error) { isCaught = true; }\n\
+        if (isCaught) throw new AssertionError();\n\
+      }\n\
+      boolean isSmall() { int number = 1; return number < 3; }\n\
+      @Test void losesAll() throws Exception {\n\
+        java.util.List<Boolean> found = new java.util.ArrayList<>();\n\
+        Thread one = new Thread(() -> found.add(isSmall()));\n\
+        one.start();\n\
+        one.join();\n\
+        assertTrue(found.size() == 1);\n\
+      }\n\
       @AfterEach void tearDown() { }\n\
     }\n";
 const JUNIT4_TEST: &str = "package com.acme;\n\
@@ -93,7 +106,7 @@ fn injector(place: &Path) -> PathBuf {
     jar
 }
 
-fn run(command: &mut Command) -> String {
+pub(super) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{printed}");
@@ -101,7 +114,7 @@ fn run(command: &mut Command) -> String {
 }
 
 /// JUnit 4, Jupiter and Vintage in the local Maven repository.
-fn jars() -> Vec<PathBuf> {
+pub(super) fn jars() -> Vec<PathBuf> {
     let maven = std::env::home_dir().unwrap().join(".m2/repository");
     let jar = |group: &str, name: &str, version: &str| {
         maven.join(group).join(name).join(version).join(format!("{name}-{version}.jar"))
@@ -122,7 +135,7 @@ fn jars() -> Vec<PathBuf> {
     found
 }
 
-fn java_files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn java_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
             java_files(&path, found);

@@ -62,3 +62,32 @@ fn passing_tests_with_varying_assertion_values_are_found() {
     assert!(text.contains("PricesTest.java:26 actual in assertThat(discount, lessThan(1000)): "), "{text}");
     assert!(!text.contains("pricesStay"), "{text}");
 }
+
+#[test]
+fn lines_and_branches_of_java_are_found_that_not_every_run_takes() {
+    let _turn = turn();
+    let sandbox = Sandbox::specimen("variance/java/assertions")
+        .file(
+            "src/main/java/com/acme/Shop.java",
+            "package com.acme;\npublic class Shop {\n  public static int price(int n) {\n    if (n % 2 == 0) {\n      return n / 2;\n    }\n    return n > 2 ? 7 : 8;\n  }\n}\n",
+        )
+        .file(
+            "src/test/java/com/acme/PricesTest.java",
+            "package com.acme;\nimport java.io.File;\nclass PricesTest {\n\
+             @org.junit.jupiter.api.Test void varies() throws Exception { Shop.price(new File(\"../done\").createNewFile() ? 1 : 2); }\n\
+             @org.junit.jupiter.api.Test void stays() { Shop.price(2); }\n}\n",
+        );
+    let call = sandbox.unflake(["measure", "--runs", "4", "--layer", "code", "--layer", "branch"]).json();
+    let result = call.args(["--", "mvn", "-o", "-B", "test"]).finish().expect_exit(0);
+    let test = "com.acme.PricesTest#varies";
+    assert_eq!(result.findings(), [format!("{test} branch"), format!("{test} code")], "{}", result.stdout);
+    let shop = "src/main/java/com/acme/Shop.java";
+    for line in [
+        format!("code       {shop}:5  ran in 3 of 4 runs"),
+        format!("{shop}:7  ran in 1 of 4 runs"),
+        format!("branch     {shop}:4  branch 1 to line 5: taken in 3 of 4 runs"),
+        format!("{shop}:4  branch 1 to line 7: taken in 1 of 4 runs"),
+    ] {
+        assert!(result.stdout.contains(&line), "{line}\n{}", result.stdout);
+    }
+}

@@ -5,6 +5,7 @@ mod build_output;
 mod class_loaders;
 mod factors;
 mod faults;
+mod instruments;
 mod measure;
 mod seeds;
 mod testng;
@@ -61,7 +62,7 @@ fn maven_project() -> Sandbox {
 }
 
 /// Lets two of these tests run at the same time: each starts several JVMs.
-fn turn() -> Turn {
+pub(crate) fn turn() -> Turn {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     while *running >= 2 {
         running = ENDED.wait(running).unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +74,7 @@ fn turn() -> Turn {
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 
-struct Turn;
+pub(crate) struct Turn;
 
 impl Drop for Turn {
     fn drop(&mut self) {

@@ -85,10 +85,10 @@ fn instrumented_classes_pass_the_verifier() {
     let _turn = turn();
     let place = tempfile::tempdir().unwrap();
     let agent = repository().join("agents/jvm");
-    let folders = ["bytecode", "protocol", "trace", "util"]
+    let folders = ["bytecode", "layers", "protocol", "trace", "util"]
         .map(|package| format!("agent/unflake/jvm/{package}"))
         .into_iter()
-        .chain(["bytecode", "trace"].map(|package| format!("tests/unflake/jvm/{package}")));
+        .chain(["bytecode", "layers", "trace"].map(|package| format!("tests/unflake/jvm/{package}")));
     let sources: Vec<PathBuf> = folders
         .flat_map(|folder| fs::read_dir(agent.join(folder)).unwrap().flatten().map(|entry| entry.path()))
         .collect();

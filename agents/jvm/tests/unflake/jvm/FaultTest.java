@@ -31,12 +31,12 @@ import java.util.stream.Stream;
  */
 public final class FaultTest {
     private static final String MARK = "<mark>";
-    /** The channel to the driver, and what the injector itself uses. */
-    private static final Pattern EXCLUDED = Pattern.compile("unflake\\.jvm\\.(bytecode|isolation|warmup|protocol\\.(AgentError|DriverOutput|Json)|FaultTest).*");
+    /** The channel to the driver, what the injector itself uses, and probes that only store a flag. */
+    private static final Pattern EXCLUDED = Pattern.compile("unflake\\.jvm\\.(bytecode|isolation|warmup|protocol\\.(AgentError|DriverOutput|Json)|layers\\.CodeProbe|FaultTest).*");
     /** Methods that only guard others: JUnit, the JVM or instrumented code calls them. */
     private static final Set<String> GUARDS = new TreeSet<>(Arrays.asList(
             "main", "premain", "line", "value", "record", "initialValue", "childValue", "entered", "returned", "threw", "tearDown",
-            "possibleTearDown", "testStarted", "testFailure", "testAssumptionFailure", "testIgnored", "testFinished", "executionStarted",
+            "possibleTearDown", "pass", "result", "testStarted", "testFailure", "testAssumptionFailure", "testIgnored", "testFinished", "executionStarted",
             "executionSkipped", "executionFinished", "invoke", "discover", "execute", "getId", "write"));
     private static final Pattern GUARDING_LAMBDA = Pattern.compile("lambda\\$selecting\\$\\d+");
 
@@ -85,7 +85,12 @@ public final class FaultTest {
         write("settings", settings.toString());
         write("system", "");
         write("roots", folder + "\n");
-        write("layers", "assertion,interface\n" + folder + "\n" + folder + "\n" + folder + "\n");
+        for (String name : classes) {
+            Path source = folder.resolve(name.replace('.', '/') + ".java");
+            Files.createDirectories(source.getParent());
+            Files.write(source, new byte[0]);
+        }
+        write("layers", "assertion,code,branch,behaviour,interface\n" + folder + "\n" + folder + "\n" + folder + "\n");
         write("layers.sites", "");
         write("state", "after 1\nroot " + folder + "\nreport " + folder.resolve("differences"));
         order = write("order", "");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use unflake_model::{Fact, FactId, Gap, Outcome, SuppressedNoise, Unit};
+use unflake_model::{Fact, FactId, Gap, Outcome, SuppressedNoise, Unit, World};
 
 use super::*;
 use crate::simulation::{attempt, ended, listed};
@@ -100,6 +100,7 @@ fn measure(layer: Layer, tests: &[&[Option<&str>]]) -> Measured {
     let config = MeasureConfig {
         only: None,
         runs: runs as u32,
+        configurations: Vec::new(),
         layers: vec![layer],
         fresh_by: Isolation::Fork,
         seconds: f64::INFINITY,
@@ -239,6 +240,7 @@ fn unmatched_names_prevent_the_run() {
     let config = MeasureConfig {
         only: Some(vec!["x".to_owned()]),
         runs: 2,
+        configurations: Vec::new(),
         layers: Vec::new(),
         fresh_by: Isolation::Fork,
         seconds: 1.0,
@@ -247,4 +249,63 @@ fn unmatched_names_prevent_the_run() {
     measure.observe(&listed(&["a"], false), Recordings::EMPTY);
     assert!(measure.next_sessions(Recordings::EMPTY).is_empty());
     assert_eq!(measure.unmatched_names(), ["x"]);
+}
+
+/// Configurations take turns, each run has its world and order, and one that cannot be run has none.
+#[test]
+fn configurations_are_measured_in_turns() {
+    let world = |seed| World { seed: Some(seed), ..World::default() };
+    let run = |seed| RunCircumstances { world: Some(world(seed)), order: Some(seed) };
+    let configuration = |name: &str, runs: Vec<RunCircumstances>| Configuration {
+        name: name.to_owned(),
+        missing: runs.is_empty().then(|| "not here".to_owned()),
+        runs,
+    };
+    let config = MeasureConfig {
+        only: None,
+        runs: 2,
+        configurations: vec![
+            configuration("best", vec![RunCircumstances { world: Some(world(0)), order: None }; 2]),
+            configuration("gone", Vec::new()),
+            configuration("uncontrolled", vec![run(3), run(4)]),
+        ],
+        layers: vec![Layer::Code],
+        fresh_by: Isolation::Fork,
+        seconds: f64::INFINITY,
+    };
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let (mut measure, mut layers) = (Measure::new(config), LayerLiterals::default());
+    measure.observe(&listed(&names, false), Recordings::EMPTY);
+    let (mut seen, mut orders) = (Vec::new(), Vec::new());
+    while let Some(session) = measure.next_sessions(Recordings::EMPTY).pop() {
+        assert_eq!(session.place, Placement::Fresh(Isolation::Process));
+        let seed = session.under.as_ref().and_then(|world| world.seed).unwrap();
+        seen.push(seed);
+        orders.push(session.tests.clone());
+        for test in &session.tests {
+            layers.attempt(Layer::Code, Some(if seed == 4 && test.as_str() == "a" { "1 2" } else { "1" }));
+            let attempt = attempt(&session, test, Outcome::Passed);
+            measure.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
+        }
+    }
+    assert_eq!(seen, [0, 3, 0, 4]);
+    assert!(orders[0] == orders[2] && orders[1] != orders[0] && orders[3] != orders[1], "{orders:?}");
+    let recordings = Recordings { layers: &layers, ..Recordings::EMPTY };
+    let measured = measure.measured(recordings);
+    assert!(measured.layers.is_empty());
+    let of = |at: usize| &measured.configurations[at];
+    assert_eq!((of(0).runs, of(1).runs, of(2).runs), (2, 0, 2));
+    assert_eq!((of(0).layers[0].differing, of(2).layers[0].differing), (0, 1));
+    assert!((of(2).layers[0].entropy - 2_f64.ln() / 6.0).abs() < 1e-9);
+    assert_eq!(
+        (of(0).settings.clone(), of(2).drawn.clone()),
+        (vec!["--seed=0".to_owned()], vec!["seed".into(), "order".into()])
+    );
+    assert_eq!(of(1).missing.as_deref(), Some("not here"));
+    let found = measure.findings(recordings);
+    let detail = |finding: &Finding| match &finding.detail {
+        Detail::Layer(layer) => layer.configuration.clone(),
+        _ => None,
+    };
+    assert_eq!(found.iter().map(detail).collect::<Vec<_>>(), [Some("uncontrolled".to_owned())]);
 }

@@ -1,7 +1,10 @@
-//! `unflake history`: shows, imports, scores and copies test results.
+//! `unflake history`: shows, imports, scores, copies, exports and removes test results.
 
+mod age;
 mod copy;
+mod export;
 mod import;
+mod prune;
 pub(crate) mod score;
 pub(crate) mod show;
 
@@ -16,5 +19,7 @@ pub(crate) fn run(command: HistoryCommand, context: &Context) -> Result<Exit, Co
         HistoryCommand::Import(args) => import::run(args, context),
         HistoryCommand::Score(args) => score::run(args, context),
         HistoryCommand::Copy(args) => copy::run(&args, context),
+        HistoryCommand::Prune(args) => prune::run(args, context),
+        HistoryCommand::Export(args) => export::run(args, context),
     }
 }

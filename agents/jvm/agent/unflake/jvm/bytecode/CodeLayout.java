@@ -95,8 +95,11 @@ public final class CodeLayout {
         return false;
     }
 
-    /** Positions that the instruction can continue at; none if it leaves the method. */
-    int[] successors(int pc) {
+    /**
+     * Positions that the instruction can continue at, first where it jumps to; none if it leaves the
+     * method.
+     */
+    public int[] successors(int pc) {
         int opcode = opcode(pc);
         if (Instructions.isReturn(opcode) || opcode == Instructions.ATHROW) {
             return new int[0];
@@ -122,6 +125,17 @@ public final class CodeLayout {
             targets[index] = pc + in.getInt(offset + 12 + index * (isTable ? 4 : 8));
         }
         return targets;
+    }
+
+    /** The keys of a switch, in the order of its successors; the default has none. */
+    public int[] switchKeys(int pc) {
+        int offset = start + pc + 1 + Instructions.padding(pc);
+        boolean isTable = opcode(pc) == Instructions.TABLE_SWITCH;
+        int[] keys = new int[isTable ? in.getInt(offset + 8) - in.getInt(offset + 4) + 1 : in.getInt(offset + 4)];
+        for (int index = 0; index < keys.length; index++) {
+            keys[index] = isTable ? in.getInt(offset + 4) + index : in.getInt(offset + 8 + 8 * index);
+        }
+        return keys;
     }
 
     /** Where a jump to the instruction leads: to the code inserted before it. */

@@ -1,11 +1,8 @@
 package unflake.jvm.layers;
 
-import java.io.BufferedWriter;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.OutputStreamWriter;
-import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,8 +20,11 @@ final class LayerFile {
     private static final int MAX_PASSES_PER_SITE = 1000;
     private static final int MAX_PASSES = 20_000;
 
+    private static final int BUFFER = 8 << 10;
+
     private final File file;
-    private final Writer out;
+    private final FileOutputStream out;
+    private final StringBuilder pending = new StringBuilder();
     private final Map<String, Integer> files = new HashMap<>();
     private final Map<AssertionSite, Integer> sites = new HashMap<>();
     private final Map<Integer, Integer> passesBySite = new HashMap<>();
@@ -34,7 +34,7 @@ final class LayerFile {
 
     LayerFile(File file) throws IOException {
         this.file = file;
-        out = new BufferedWriter(new OutputStreamWriter(new FileOutputStream(file), StandardCharsets.US_ASCII));
+        out = new FileOutputStream(file);
         write("format", 1);
     }
 
@@ -42,15 +42,10 @@ final class LayerFile {
     synchronized void asserted(AssertionSite site, String outcome, List<Object> values) {
         Integer number = sites.get(site);
         if (number == null) {
-            Integer fileNumber = files.get(site.file);
-            if (fileNumber == null) {
-                fileNumber = files.size();
-                files.put(site.file, fileNumber);
-                write("file", fileNumber, site.file);
-            }
+            int fileNumber = number(site.file);
             number = sites.size();
-            sites.put(site, number);
             write("site", number, fileNumber, site.function, site.expression, site.ordinal, site.line);
+            sites.put(site, number);
         }
         if (outcome.equals("held") && (passesBySite.merge(number, 1, Integer::sum) > MAX_PASSES_PER_SITE || ++passes > MAX_PASSES)) {
             gap("assertion", "more assertions were evaluated than are recorded");
@@ -61,6 +56,36 @@ final class LayerFile {
             pairs.add(values.subList(index, index + 2));
         }
         write("assert", number, outcome, pairs);
+    }
+
+    /** The number of a file, which is written before anything that uses it. */
+    private int number(String path) {
+        Integer number = files.get(path);
+        if (number == null) {
+            number = files.size();
+            // In this order, because the stack may be exhausted in between.
+            write("file", number, path);
+            files.put(path, number);
+        }
+        return number;
+    }
+
+    /** {@code ranges}: first and last lines that ran. */
+    synchronized void lines(String path, List<Object> ranges) {
+        write("lines", number(path), ranges);
+    }
+
+    /** {@code taken}: line and description of each branch. */
+    synchronized void branches(String path, List<Object> taken) {
+        write("branches", number(path), taken);
+    }
+
+    synchronized void point(int point, String path, String function, String word, List<String> variables) {
+        write("point", point, number(path), function, word, variables);
+    }
+
+    synchronized void row(int point, List<Object> values) {
+        write("row", point, values);
     }
 
     synchronized void printed(String stream, String text) {
@@ -82,8 +107,11 @@ final class LayerFile {
 
     /** Returns the path, or null if the file is incomplete. */
     synchronized String close() {
-        isClosed = true;
         try {
+            if (!isClosed) {
+                flush();
+            }
+            isClosed = true;
             out.close();
             return file.getPath();
         } catch (IOException error) {
@@ -95,16 +123,28 @@ final class LayerFile {
         return text.length() <= MAX_TEXT ? text : text.substring(0, MAX_TEXT / 2) + "\n…\n" + text.substring(text.length() - MAX_TEXT / 2);
     }
 
-    /** Ignores threads that outlive their test, and a full disk: the file then ends here. */
+    /**
+     * Ignores threads that outlive their test. Adds whole lines, also if the stack is exhausted.
+     */
     private void write(Object... elements) {
         if (isClosed) {
             return;
         }
-        try {
-            out.write(Json.of(Arrays.asList(elements)));
-            out.write('\n');
-        } catch (IOException ignored) {
-            // The reader takes what is there.
+        String line = Json.of(Arrays.asList(elements)) + "\n";
+        pending.append(line);
+        if (pending.length() >= BUFFER) {
+            try {
+                flush();
+            } catch (IOException full) {
+                // The reader takes what is there.
+                isClosed = true;
+            }
         }
+    }
+
+    private void flush() throws IOException {
+        byte[] bytes = pending.toString().getBytes(StandardCharsets.US_ASCII);
+        out.write(bytes);
+        pending.setLength(0);
     }
 }

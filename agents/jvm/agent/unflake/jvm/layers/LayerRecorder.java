@@ -14,8 +14,9 @@ import java.util.function.Supplier;
 import unflake.jvm.util.ProcessId;
 
 /**
- * Records what each test looked like: what its assertions evaluated, what it printed, and which
- * windows were visible before its tear-down.
+ * Records what each test looked like: what its assertions evaluated, which lines and branches ran,
+ * with which values methods were called, what it printed, and which windows were visible before its
+ * tear-down.
  */
 public final class LayerRecorder {
     private static LayerRecorder instance;
@@ -26,16 +27,19 @@ public final class LayerRecorder {
     private final SourceIndex sources;
     /** Null if no assertion may fail. */
     private final AssertionFilter filter;
+    /** Null if neither lines nor branches nor calls are requested. */
+    private final ProjectInstrumenter project;
     private volatile LayerFile current;
     /** Whether windows were recorded for the current test. */
     private volatile boolean hasRecordedWindows;
     private int count;
 
-    private LayerRecorder(Set<String> requested, File directory, SourceIndex sources, Instrumentation jvm) {
+    private LayerRecorder(Set<String> requested, File directory, SourceIndex sources, ProjectInstrumenter project, Instrumentation jvm) {
         this.requested = requested;
         this.directory = directory;
         this.sources = sources;
         filter = requested.contains("filter") ? new AssertionFilter(sources) : null;
+        this.project = project;
         this.jvm = jvm;
     }
 
@@ -46,8 +50,14 @@ public final class LayerRecorder {
     public static void install(String path, Instrumentation jvm) throws IOException {
         List<String> lines = Files.readAllLines(Paths.get(path), StandardCharsets.UTF_8);
         Set<String> requested = new HashSet<>(Arrays.asList(lines.get(0).split(",")));
-        SourceIndex sources = new SourceIndex(new File(lines.get(2)), lines.subList(3, lines.size()));
-        instance = new LayerRecorder(requested, new File(lines.get(1)), sources, jvm);
+        File root = new File(lines.get(2));
+        SourceIndex sources = new SourceIndex(root, lines.subList(3, lines.size()));
+        boolean needsProject = requested.contains("code") || requested.contains("branch") || requested.contains("behaviour");
+        ProjectInstrumenter project = needsProject ? new ProjectInstrumenter(requested, root, lines.subList(3, lines.size())) : null;
+        instance = new LayerRecorder(requested, new File(lines.get(1)), sources, project, jvm);
+        if (project != null) {
+            jvm.addTransformer(project);
+        }
         if (requested.contains("assertion")) {
             sources.readSites(new File(path + ".sites"));
             jvm.addTransformer(new AssertionInstrumenter(requested.contains("filter")));
@@ -104,6 +114,11 @@ public final class LayerRecorder {
         return instance.filter;
     }
 
+    /** Whether its source is part of the project. */
+    static boolean isProjectClass(Class<?> type) {
+        return instance.project.isOwn(type);
+    }
+
     private void openFile(int test) {
         if (filter != null) {
             filter.testStarted(test);
@@ -112,6 +127,9 @@ public final class LayerRecorder {
             String name = "layers-" + ProcessId.get() + "-" + count++;
             hasRecordedWindows = false;
             current = new LayerFile(new File(directory, name));
+            if (project != null) {
+                project.testStarted(current);
+            }
         } catch (IOException error) {
             // A missing file tells the driver that nothing is known of this test.
         }
@@ -126,6 +144,9 @@ public final class LayerRecorder {
         current = null;
         if (file == null) {
             return null;
+        }
+        if (project != null) {
+            project.testFinished(file);
         }
         if (requested.contains("interface")) {
             file.printed("stdout", out.get());

@@ -60,10 +60,15 @@ final class SourceIndex {
     /** The assertion that this frame has called. */
     synchronized AssertionSite site(StackTraceElement frame, String method) {
         File file = find(frame);
-        String path = file.getPath();
-        String relative = path.startsWith(root.getPath() + "/") ? path.substring(root.getPath().length() + 1) : path;
+        String relative = relative(root, file);
         AssertionSite site = sites.get(key(relative, frame.getLineNumber(), method));
         return site == null || !canBelongTo(site.function, frame) ? siteOfLine(file, relative, frame) : site;
+    }
+
+    /** The path below the root; the whole path of a file elsewhere. */
+    static String relative(File root, File file) {
+        String path = file.getPath();
+        return path.startsWith(root.getPath() + "/") ? path.substring(root.getPath().length() + 1) : path;
     }
 
     /**

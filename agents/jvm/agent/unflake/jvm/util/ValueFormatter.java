@@ -72,6 +72,11 @@ public final class ValueFormatter {
         return name.isEmpty() ? type.getName().substring(type.getName().lastIndexOf('.') + 1) : name;
     }
 
+    /** Whether its size is known without calling project code. */
+    public static boolean isKnownContainer(Object value) {
+        return ITERABLE_CLASSES.contains(value.getClass().getName());
+    }
+
     private static String text(Object value, int depth) {
         String scalar = scalar(value);
         if (scalar != null) {

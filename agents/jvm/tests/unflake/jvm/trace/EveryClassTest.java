@@ -13,6 +13,7 @@ import unflake.jvm.bytecode.ClassRewriter;
 import unflake.jvm.bytecode.EntryInstrumenter;
 import unflake.jvm.bytecode.MethodInstrumenter;
 import unflake.jvm.bytecode.UnsupportedCodeException;
+import unflake.jvm.layers.LayerProbes;
 import unflake.jvm.util.Streams;
 
 /**
@@ -52,13 +53,14 @@ public final class EveryClassTest {
         System.exit(test.broken == 0 && test.unsupported == 0 && test.verified > 0 ? 0 : 1);
     }
 
-    /** By one of the three instrumenters; the number of places selects which. */
+    /** By one of the four instrumenters; the number of places selects which. */
     private static byte[] instrument(byte[] type, PlaceTable table) throws IOException {
         ClassRewriter rewriter = new ClassRewriter(type);
         byte[] lines = rewriter.rewrite(new LineInstrumenter(rewriter.pool(), table));
         byte[] methods = MethodInstrumenter.instrument(type, method -> method.name().startsWith("<") ? null : method.name() + method.descriptor(), label -> true, CALLBACK_CLASS);
         byte[] entries = EntryInstrumenter.instrument(type, method -> method.name().startsWith("<") || method.annotations().contains("") ? null : "entered", CALLBACK_CLASS);
-        byte[] selected = new byte[][] {lines, methods, entries}[table.places.length() % 3];
+        byte[] layers = LayerProbes.instrument(type);
+        byte[] selected = new byte[][] {lines, methods, entries, layers}[table.places.length() % 4];
         return selected == null ? lines : selected;
     }
 
