@@ -104,6 +104,15 @@ fn failures_in_other_orders_that_nothing_explains_are_left_to_traces() {
 }
 
 #[test]
+fn steps_that_end_with_their_part_of_the_budget_are_named() {
+    let (complete, _) = diagnosed(config("t5"), Vec::new());
+    assert!(complete.cut_short().is_empty(), "{:?}", complete.cut_short());
+    let hurried = DiagnosisConfig { seconds: 2.0, ..config("t5") };
+    let (hurried, found) = diagnosed(hurried, Vec::new());
+    assert!(found.is_empty() && hurried.cut_short().contains(&DiagnosisStep::Order), "{:?}", hurried.cut_short());
+}
+
+#[test]
 fn steps_of_a_second_run_are_given() {
     let config = DiagnosisConfig { steps: Some(vec![DiagnosisStep::Idempotence]), ..config("t5") };
     let (diagnosis, _) = diagnosed(config, Vec::new());

@@ -94,8 +94,8 @@ pub(crate) struct DiagnosisResult {
     pub(crate) costs: Vec<StepCost>,
     /// Steps for which the budget was too small. None are named where a root cause is proven.
     pub(crate) untried: Vec<DiagnosisStep>,
-    /// The step that the budget ended. None where a root cause is proven or likely.
-    pub(crate) cut_short: Option<DiagnosisStep>,
+    /// The steps that the budget ended. None are named where a root cause is proven or likely.
+    pub(crate) cut_short: Vec<DiagnosisStep>,
     /// Failures and runs of the test alone.
     pub(crate) alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
@@ -136,8 +136,9 @@ impl DiagnosisRequest<'_> {
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
-            let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
+            let never_failed = before.0 == 0;
+            let share = if is_listing || never_failed { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let runs = match () {
                 () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
                 () if is_relied_on => FEW_TRACED..=FEW_TRACED,
@@ -170,11 +171,11 @@ impl DiagnosisRequest<'_> {
             costs.extend(second.costs());
             record.absorb(later);
             untried = second.steps_left();
-            cut_short = second.cut_short();
+            cut_short.extend(second.cut_short());
         }
         if is_explained(&record) {
             untried.clear();
-            cut_short = None;
+            cut_short.clear();
         }
         if was_interrupted() && conclusion.is_none() {
             conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
@@ -377,9 +378,9 @@ impl DiagnosisRequest<'_> {
         let kind = FactorKind::all().into_iter().find(|kind| kind.at_lines);
         let seeds_decide = record.findings.iter().any(is_proven_seed);
         let always_fails = alone.0 > 0 && alone.0 == alone.1;
-        let (Some(kind), Some(_), false) = (kind, &launch.driver, seeds_decide || always_fails) else {
-            return Ok(Vec::new());
-        };
+        let (Some(kind), false) = (kind, seeds_decide || always_fails) else { return Ok(Vec::new()) };
+        // Agents inside of a runner name threads in another way than traces do.
+        let names_threads = launch.driver.is_some();
         let began = Instant::now();
         let (cost, waits, points) = self.traced(test, LISTED..=LISTED, Vec::new(), seconds * SHARE_OF_LIST, record);
         let mut costs: Vec<StepCost> = cost.into_iter().collect();
@@ -389,7 +390,16 @@ impl DiagnosisRequest<'_> {
         }
         let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch };
         let failures = failures_alone(&record.attempts, test);
-        let config = DelayInterventionConfig { test: test.clone(), points, waits, kind, failures, alone, seconds };
+        let config = DelayInterventionConfig {
+            test: test.clone(),
+            points,
+            waits,
+            kind,
+            failures,
+            alone,
+            names_threads,
+            seconds,
+        };
         let mut intervention = DelayIntervention::new(config);
         let progress = self.context.progress(self.quiet);
         let run =
