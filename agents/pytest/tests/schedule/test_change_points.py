@@ -44,6 +44,14 @@ def test_given_points():
     assert GivenPoints([]).line("a.py:3", "main").remaining == NEVER
 
 
+def test_a_length_delays_lines_and_no_timers():
+    points = GivenPoints([Point("a.py:3#2@main=500")])
+    site = points.line("a.py:3", "main")
+    assert (site.delay, points_of(site, 5)) == (0.5, [2])
+    assert points.wait("a.py:3", "main").remaining == NEVER
+    assert points.delays_single_threads and not GivenPoints([Point("a.py:3")]).delays_single_threads
+
+
 def test_threads_are_named_after_what_they_run():
     names = ThreadNames()
     assert [names.name("Thread-%d (work)" % n) for n in (7, 9)] == ["work-1", "work-2"]

@@ -64,6 +64,13 @@ def test_ready_tasks_keep_their_order():
     asyncio.run(both())
     assert order == [1, 2] * 3
 """
+ALONE = """
+def test_steps():
+    steps = 0
+    for _ in range(3):
+        steps += 1
+"""
+STEP = 1 + ALONE.split("\n").index("        steps += 1")
 SLEEP = 1 + LATE.split("\n").index("        await asyncio.sleep(0.001)")
 
 
@@ -73,6 +80,12 @@ def under(words):
 
 def outcomes(done):
     return [one["outcome"] for one in done]
+
+
+@pytest.mark.parametrize("length, times", [("", 0), ("=20", 1)])
+def test_a_delay_with_a_length_needs_no_other_thread(project, length, times):
+    agent = project(ALONE, variables=under("delay-at=test_it.py:%d#1%s" % (STEP, length))).ready()
+    assert agent.run(0)[0].get("delays", []) == ["test_it.py:%d#1@main" % STEP] * times
 
 
 @pytest.mark.parametrize("words, outcome", [(FAILS, "failed"), (PASSES, "passed")])

@@ -42,7 +42,8 @@ class Point:
             raise ValueError(text)
         self.file, self.line = found.group("file"), int(found.group("line"))
         self.n, self.thread = int(found.group("n") or 0), found.group("thread")
-        self.delay = int(found.group("ms")) / 1000 if found.group("ms") else GIVEN_DELAY
+        self.has_length = found.group("ms") is not None
+        self.delay = int(found.group("ms")) / 1000 if self.has_length else GIVEN_DELAY
 
     def is_at(self, file, line):
         return line == self.line and ("/" + file).endswith("/" + self.file)
@@ -64,6 +65,8 @@ class SeededPoints:
     """Change points that follow from a seed. Without a rate the seed decides that, too."""
 
     limit = LIMIT
+    # Whether a thread is delayed where no other one could use the time.
+    delays_single_threads = False
 
     def __init__(self, seed, rate=0):
         drawn = random.Random("schedule %d" % seed)
@@ -107,12 +110,16 @@ class GivenPoints:
 
     def __init__(self, points):
         self._points = points
+        # How slow the machine may be matters to a single thread, too.
+        self.delays_single_threads = any(point.has_length for point in points)
 
     def line(self, name, thread):
         here = self._here(name, thread)
         return Site(name, thread, self._gap(here), max((one.delay for one in here), default=GIVEN_DELAY))
 
-    wait = line
+    def wait(self, name, thread):
+        here = [one for one in self._here(name, thread) if not one.has_length]
+        return Site(name, thread, self._gap(here), GIVEN_DELAY)
 
     def _here(self, name, thread):
         file, _, line = name.rpartition(":")

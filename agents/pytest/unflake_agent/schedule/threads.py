@@ -32,6 +32,7 @@ class LineDelays:
         `report` gets the name of each change point.
         """
         self._points, self._order = points, order
+        self._delays_single_threads = points.delays_single_threads
         self._file_name, self._report = file_name, report
         self.sleep, self._clock = time.sleep, time.perf_counter
         self.ident, self._count = _thread.get_ident, _thread._count
@@ -62,7 +63,7 @@ class LineDelays:
     def line(self, code, number):
         """A line of the project is about to run."""
         try:
-            if not self._is_on or not self._count():
+            if not self._is_on or not (self._delays_single_threads or self._count()):
                 return
             thread = self._active.get(self.ident())
             state = self._threads.get(id(thread))

@@ -25,8 +25,8 @@ pub struct WhyReport<'a> {
     pub steps: &'a [WhyStep],
     /// What was not tried because the budget ended.
     pub untried: &'a [&'static str],
-    /// The step that the budget ended.
-    pub cut_short: Option<&'static str>,
+    /// The steps that the budget ended.
+    pub cut_short: &'a [&'static str],
     /// How the test failed and how often, the most frequent first.
     pub ways: &'a [(Failure, u32)],
     /// Failures and runs of the test alone.
@@ -59,8 +59,8 @@ pub fn why(report: &WhyReport, style: &TerminalStyle, quiet: bool, out: &mut dyn
         None => not_found(term, report)?,
     }
     let exhausted = "(budget exhausted; --for gives more time)";
-    if let Some(step) = report.cut_short {
-        term.labelled_prose(2, "cut short", &format!("{step} {exhausted}"))?;
+    if !report.cut_short.is_empty() {
+        term.labelled_prose(2, "cut short", &format!("{} {exhausted}", report.cut_short.join(", ")))?;
     }
     if !report.untried.is_empty() {
         term.labelled_prose(2, "not tried", &format!("{} {exhausted}", report.untried.join(", ")))?;
@@ -287,7 +287,7 @@ fn not_found(term: &mut TermWriter, report: &WhyReport) -> io::Result<()> {
             let (failed, ever) = report.ever;
             format!("it passed {runs} of {runs} times alone, and failed {failed} of {ever} times in all")
         }
-        (0, _) if !report.untried.is_empty() => {
+        (0, _) if !report.untried.is_empty() || !report.cut_short.is_empty() => {
             let all = report.ever.1;
             format!(
                 "it passed {runs} of {runs} times alone and never failed in {all} runs, then the budget was exhausted"

@@ -18,7 +18,7 @@ use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
-use crate::diagnose::steps::{DiagnosisStep, delays_early, most_seeds, steps};
+use crate::diagnose::steps::{DiagnosisStep, delays_before_factors, delays_early, most_seeds, steps};
 use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
@@ -33,6 +33,10 @@ const OTHERS_SHARE: f64 = 2.0;
 const OTHERS_SECONDS: f64 = 10.0;
 /// A run that takes less than this is short.
 const SHORT: f64 = 0.2;
+/// How much of its time the search of orders takes where no order changes anything.
+const PATIENCE: f64 = 0.4;
+/// A step that took this part of its time has hardly ended by itself.
+const ALL: f64 = 0.95;
 
 pub struct DiagnosisConfig {
     /// A test id, or a part of it that no other test has.
@@ -53,6 +57,8 @@ pub struct DiagnosisConfig {
     pub side_by_side: bool,
     /// The factors that are seeds. Empty: none can be set.
     pub seeds: Vec<FactorKind>,
+    /// The one of them that forks can have, too. None: there are no forks.
+    pub seed_of_forks: Option<FactorKind>,
     /// The factor that changes how fast clocks run. None: it cannot be set.
     pub speed: Option<FactorKind>,
     /// The factor that delays threads and tasks. None: it cannot be set.
@@ -87,6 +93,8 @@ pub struct Diagnosis {
     differs_by_process: Rc<Cell<bool>>,
     passing: PassingSpeed,
     costs: Vec<StepCost>,
+    /// Steps whose part of the budget was too small.
+    cut_short: Vec<DiagnosisStep>,
     sessions: u32,
     /// The test disturbs itself, and may be disturbed by others.
     is_self_polluting: bool,
@@ -99,6 +107,9 @@ struct RunningStep {
     cost: StepCost,
     /// Failures and runs of the test.
     count: FailureCount,
+    /// The seconds that were left for it and all others, and how many of them it may take.
+    left: f64,
+    seconds: f64,
     /// When its first attempt started and its last one ended, in microseconds.
     time: Option<(i64, i64)>,
 }
@@ -125,6 +136,7 @@ impl Diagnosis {
             differs_by_process: Rc::default(),
             passing: PassingSpeed::default(),
             costs: Vec::new(),
+            cut_short: Vec::new(),
             sessions: 0,
             is_self_polluting: false,
         }
@@ -142,7 +154,8 @@ impl Diagnosis {
     fn next_steps(&self, count: FailureCount, differs: bool, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
         let steps = steps(count, differs, verdict, self.config.slow_starts);
         // Agents that name delays find the line without a single long one.
-        match self.config.can_trace && self.config.schedules.is_some() && !self.config.names_delays {
+        match self.config.can_trace && self.config.schedules.is_some() {
+            true if self.config.names_delays => delays_before_factors(steps),
             true => delays_early(steps, self.config.slow_starts),
             false => steps,
         }
@@ -154,9 +167,22 @@ impl Diagnosis {
         self.costs.iter().copied().chain(running).collect()
     }
 
-    /// The step that ran when the budget ended.
-    pub fn cut_short(&self) -> Option<DiagnosisStep> {
-        self.running.as_ref().map(|running| running.cost.step)
+    /// The steps that found nothing in their part of the budget, and the one that ran when all of it
+    /// had ended.
+    pub fn cut_short(&self) -> Vec<DiagnosisStep> {
+        let running = self.running.iter().map(|running| running.cost.step);
+        self.cut_short.iter().copied().chain(running).collect()
+    }
+
+    /// The seconds that a step may take.
+    fn seconds_for(&self, step: DiagnosisStep) -> f64 {
+        // A long search leaves time for the steps after it.
+        let share = if self.left.is_empty() { 1.0 } else { step.share() };
+        let most = match self.is_self_polluting {
+            true => (self.costs.iter().map(|cost| cost.seconds).sum::<f64>() * OTHERS_SHARE).max(OTHERS_SECONDS),
+            false => f64::INFINITY,
+        };
+        (self.budget.seconds_left() * share).min(most)
     }
 
     /// Failures and runs of the test alone.
@@ -182,15 +208,7 @@ impl Diagnosis {
     }
 
     /// The technique of a step. None: it cannot run here.
-    fn technique(&mut self, step: DiagnosisStep, test: &TestId) -> Option<Box<dyn Technique>> {
-        // A long search leaves time for the steps after it.
-        let share = if self.left.is_empty() { 1.0 } else { step.share() };
-        let left = self.budget.seconds_left();
-        let most = match self.is_self_polluting {
-            true => (self.costs.iter().map(|cost| cost.seconds).sum::<f64>() * OTHERS_SHARE).max(OTHERS_SECONDS),
-            false => f64::INFINITY,
-        };
-        let seconds = (left * share).min(most);
+    fn technique(&mut self, step: DiagnosisStep, test: &TestId, seconds: f64) -> Option<Box<dyn Technique>> {
         let names = vec![test.as_str().to_owned()];
         Some(match step {
             DiagnosisStep::Retries => {
@@ -204,7 +222,12 @@ impl Diagnosis {
             }
             DiagnosisStep::Order => {
                 let config = self.config.order.clone()?;
-                Box::new(OrderDetection::new(OrderConfig { only: Some(names), seconds, ..config }))
+                Box::new(OrderDetection::new(OrderConfig {
+                    only: Some(names),
+                    seconds,
+                    patience: seconds * PATIENCE,
+                    ..config
+                }))
             }
             DiagnosisStep::Factors => {
                 let config = self.config.factors.clone()?;
@@ -223,7 +246,8 @@ impl Diagnosis {
                 // Programs start in no time, runners in a language do not.
                 let is_cheap = is_short && !self.config.names_delays && !self.config.slow_starts;
                 let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get(), is_cheap);
-                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), most, seconds))
+                let in_forks = self.config.seed_of_forks.filter(|_| !self.differs_by_process.get());
+                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), in_forks, most, seconds))
             }
             DiagnosisStep::Speed => {
                 let (kind, alone) = (self.config.speed?, self.alone.clone());
@@ -252,7 +276,8 @@ impl Diagnosis {
                 return false;
             }
             self.left.pop_front();
-            if let Some(mut technique) = self.technique(step, &test) {
+            let (left, seconds) = (self.budget.seconds_left(), self.seconds_for(step));
+            if let Some(mut technique) = self.technique(step, &test, seconds) {
                 if let Some(listed) = &self.listed {
                     technique.observe(listed, recordings);
                 }
@@ -262,6 +287,8 @@ impl Diagnosis {
                     offset: self.sessions,
                     cost,
                     count: FailureCount::default(),
+                    left,
+                    seconds,
                     time: None,
                 });
                 return true;
@@ -275,6 +302,11 @@ impl Diagnosis {
         let about = |finding: &Finding| finding.test == *test && is_informative(finding);
         let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
         self.costs.push(done.cost());
+        let has_ended = done.technique.coverage().is_none_or(|coverage| coverage.complete);
+        let took_all = done.left - self.budget.seconds_left() >= done.seconds * ALL;
+        if found.is_empty() && (took_all || !has_ended) && done.cost.step != DiagnosisStep::Retries {
+            self.cut_short.push(done.cost.step);
+        }
         if done.cost.step == DiagnosisStep::Retries {
             self.left = self.next_steps(self.alone.count, self.differs_by_process.get(), self.config.verdict).into();
         }

@@ -3,12 +3,16 @@
 //!
 //! A seed that fails every time and one that passes every time prove that what processes draw at
 //! random decides, and the failing one is a command that fails every time.
+//!
+//! Forks cost little, and what a test draws follows from a seed there, too. So many seeds are tried in
+//! forks first: a test that fails with one seed in 300 needs that many.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use unflake_model::{
-    Confidence, Detail, Event, Factor, FactorKind, Finding, Influence, Purpose, Replay, Session, Shows, TestId, World,
+    Confidence, Detail, Event, Factor, FactorKind, Finding, Influence, Isolation, Outcome, Purpose, Replay, Session,
+    Shows, TestId, World,
 };
 
 use crate::environment::findings::rate;
@@ -21,12 +25,23 @@ use crate::{Recordings, Technique};
 const AT_ONCE: usize = 4;
 /// Runs with the failing and with the passing seed, including the first.
 const TIMES: usize = 5;
+/// Seeds that are tried in forks at once, and at most.
+const FORKS_AT_ONCE: u64 = 16;
+const MOST_FORKS: u64 = 4000;
+/// How often a failing seed is tried again in a fork, and how many may pass there: then it is not
+/// what forks draw that decides.
+const AGAIN: usize = 2;
+const MOST_REFUTED: u32 = 3;
+/// How much of the time forks may take.
+const SHARE_OF_FORKS: f64 = 0.6;
 /// Runs in each of two worlds that differ in one kind of seed.
 const TIMES_OF_KIND: usize = 2;
 
 pub(crate) struct SeedTrial {
     test: TestId,
     kinds: Vec<FactorKind>,
+    /// The kind that forks can have. None: none.
+    in_forks: Option<FactorKind>,
     max_seeds: u32,
     seconds: f64,
     task: SearchTask,
@@ -44,17 +59,24 @@ struct DecidingSeed {
 
 impl SeedTrial {
     /// `kinds`: the factors that are seeds. `max_seeds`: how many are tried.
-    pub(crate) fn new(test: TestId, kinds: Vec<FactorKind>, max_seeds: u32, seconds: f64) -> Self {
-        Self { test, kinds, max_seeds, seconds, task: SearchTask::default(), found: Rc::default() }
+    pub(crate) fn new(
+        test: TestId,
+        kinds: Vec<FactorKind>,
+        in_forks: Option<FactorKind>,
+        max_seeds: u32,
+        seconds: f64,
+    ) -> Self {
+        Self { test, kinds, in_forks, max_seeds, seconds, task: SearchTask::default(), found: Rc::default() }
     }
 }
 
 impl Technique for SeedTrial {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { .. } = event {
-            let scheduler = Scheduler::new(unflake_model::Isolation::Process, self.seconds);
+            let scheduler = Scheduler::new(Isolation::Fork, self.seconds);
             let (test, kinds) = (self.test.clone(), self.kinds.clone());
-            let trial = SeedRuns { scheduler: scheduler.clone(), test, kinds, max_seeds: self.max_seeds };
+            let (in_forks, max_seeds, seconds) = (self.in_forks, self.max_seeds, self.seconds);
+            let trial = SeedRuns { scheduler: scheduler.clone(), test, kinds, in_forks, max_seeds, seconds };
             let found = self.found.clone();
             self.task.start(scheduler, async move {
                 *found.borrow_mut() = trial.run().await;
@@ -114,11 +136,81 @@ struct SeedRuns {
     scheduler: Scheduler,
     test: TestId,
     kinds: Vec<FactorKind>,
+    in_forks: Option<FactorKind>,
     max_seeds: u32,
+    seconds: f64,
 }
 
 impl SeedRuns {
     async fn run(&self) -> Option<DecidingSeed> {
+        if let Some(kind) = self.in_forks
+            && let Some((fails, passes)) = self.search_forks().await
+            && let Some(found) = self.confirmed(kind, fails, passes).await
+        {
+            return Some(found);
+        }
+        self.search_processes().await
+    }
+
+    /// A seed that fails every time in forks, and one that passes.
+    async fn search_forks(&self) -> Option<(u64, u64)> {
+        let began = self.scheduler.seconds_left();
+        let has_time = || began - self.scheduler.seconds_left() < self.seconds * SHARE_OF_FORKS;
+        let (mut fails, mut passes, mut refuted) = (None, None, 0);
+        for first in (1..MOST_FORKS).step_by(FORKS_AT_ONCE as usize) {
+            if !has_time() || self.scheduler.out_of_time() {
+                return None;
+            }
+            let some: Vec<u64> = (first..first + FORKS_AT_ONCE).collect();
+            for (seed, failed) in some.iter().zip(self.forked(&self.scheduler, &some).await) {
+                match failed {
+                    Some(false) => passes = passes.or(Some(*seed)),
+                    Some(true) if fails.is_none() => {
+                        let again = self.forked(&self.scheduler.sequential(), &[*seed; AGAIN]).await;
+                        match again.iter().all(|failed| *failed == Some(true)) {
+                            true => fails = Some(*seed),
+                            false => refuted += 1,
+                        }
+                    }
+                    Some(true) => {}
+                    None => return None,
+                }
+                if refuted == MOST_REFUTED {
+                    return None;
+                }
+            }
+            if fails.is_some() {
+                return fails.zip(passes);
+            }
+        }
+        None
+    }
+
+    /// Both seeds in new processes, several times.
+    async fn confirmed(&self, kind: FactorKind, fails: u64, passes: u64) -> Option<DecidingSeed> {
+        let set = |seed: u64| Some(vec![kind.set(&seed.to_string()).ok()?]);
+        let (fails, passes) = (set(fails)?, set(passes)?);
+        for _ in 0..TIMES {
+            let both = [fails.clone(), passes.clone()];
+            if self.outcomes(&self.scheduler.sequential(), &both).await != [Some(true), Some(false)] {
+                return None;
+            }
+        }
+        let times = TIMES as u32;
+        let (failing, passing) = (FailureCount::new(times, times), FailureCount::new(0, times));
+        Some(DecidingSeed { fails, passes, failing, passing })
+    }
+
+    async fn forked(&self, scheduler: &Scheduler, seeds: &[u64]) -> Vec<Option<bool>> {
+        let request = |seed: &u64| SessionRequest {
+            seed: Some(*seed),
+            ..SessionRequest::new(Purpose::Factor, vec![self.test.clone()])
+        };
+        let results = scheduler.run(seeds.iter().map(request).collect()).await;
+        results.iter().map(|result| result.last().and_then(|last| failed(last.outcome))).collect()
+    }
+
+    async fn search_processes(&self) -> Option<DecidingSeed> {
         let (mut fails, mut passes) = (None, None);
         let mut seeds = 1..=self.max_seeds;
         while fails.is_none() || passes.is_none() {
@@ -198,12 +290,16 @@ impl SeedRuns {
             ..SessionRequest::new(Purpose::Factor, vec![self.test.clone()])
         };
         let results = scheduler.run(worlds.iter().map(request).collect()).await;
-        let failed = |outcome: unflake_model::Outcome| match () {
-            () if outcome.is_failure() => Some(true),
-            () if outcome.is_pass() => Some(false),
-            () => None,
-        };
         results.iter().map(|result| result.last().and_then(|last| failed(last.outcome))).collect()
+    }
+}
+
+/// None: it did not run, or was skipped.
+fn failed(outcome: Outcome) -> Option<bool> {
+    match () {
+        () if outcome.is_failure() => Some(true),
+        () if outcome.is_pass() => Some(false),
+        () => None,
     }
 }
 
@@ -211,7 +307,7 @@ impl SeedRuns {
 mod tests {
     use super::*;
     use crate::simulation::{attempt, ended, listed};
-    use unflake_model::{FactorDeclaration, FactorPhrase, Outcome, declare_factors};
+    use unflake_model::{FactorDeclaration, FactorPhrase, declare_factors};
 
     static RANDOM: FactorDeclaration = FactorDeclaration {
         name: "random-seed",
@@ -230,7 +326,7 @@ mod tests {
     fn tried(fails: &mut dyn FnMut(Option<u32>, Option<u32>) -> bool) -> Vec<Finding> {
         declare_factors([&RANDOM, &HASH]);
         let kinds = ["random-seed", "hash-seed"].map(|name| FactorKind::named(name).unwrap());
-        let mut trial = SeedTrial::new("t".into(), kinds.to_vec(), 24, 1e6);
+        let mut trial = SeedTrial::new("t".into(), kinds.to_vec(), None, 24, 1e6);
         trial.observe(&listed(&["t"], false), Recordings::EMPTY);
         loop {
             let sessions = trial.next_sessions(Recordings::EMPTY);
@@ -283,5 +379,52 @@ mod tests {
         assert!(tried(varies).is_empty());
         assert!(tried(&mut |_, _| false).is_empty());
         assert!(tried(&mut |_, _| true).is_empty());
+    }
+
+    /// `fails`: by the seed, and the number of the run. Findings, runs in forks and in new processes.
+    fn tried_in_forks(fails: &mut dyn FnMut(u64, u32) -> bool) -> (Vec<Finding>, u32, u32) {
+        declare_factors([&RANDOM, &HASH]);
+        let kinds = ["random-seed", "hash-seed"].map(|name| FactorKind::named(name).unwrap());
+        let mut trial = SeedTrial::new("t".into(), kinds.to_vec(), Some(kinds[0]), 8, 1e6);
+        trial.observe(&listed(&["t"], false), Recordings::EMPTY);
+        let (mut forks, mut processes) = (0, 0);
+        loop {
+            let sessions = trial.next_sessions(Recordings::EMPTY);
+            if sessions.is_empty() {
+                return (trial.findings(Recordings::EMPTY), forks, processes);
+            }
+            for session in sessions {
+                let of_process = session.under.as_ref().and_then(|world| world.factors[0].setting().parse().ok());
+                *(if session.seed.is_some() { &mut forks } else { &mut processes }) += 1;
+                let seed = session.seed.or(of_process).unwrap();
+                let outcome = if fails(seed, forks + processes) { Outcome::Failed } else { Outcome::Passed };
+                trial.observe(&Event::AttemptEnded(attempt(&session, &"t".into(), outcome)), Recordings::EMPTY);
+                trial.observe(&ended(&session), Recordings::EMPTY);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rare_seed_is_found_in_forks_and_confirmed_in_processes() {
+        let (found, forks, processes) = tried_in_forks(&mut |seed, _| seed % 300 == 250);
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(finding.confidence(), Some(Confidence::Proven));
+        assert_eq!(finding.replays[0].under.options(), ["--random-seed=250"]);
+        assert!((250..280).contains(&forks), "{forks}");
+        assert_eq!(processes, 2 * TIMES as u32);
+    }
+
+    #[test]
+    fn chance_that_no_seed_decides_ends_the_search_in_forks() {
+        let (found, forks, _) = tried_in_forks(&mut |_, run| run % 5 == 0);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(forks < 40, "{forks}");
+    }
+
+    #[test]
+    fn a_test_that_fails_with_every_seed_is_not_decided_by_one() {
+        let (found, forks, _) = tried_in_forks(&mut |_, _| true);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(forks <= FORKS_AT_ONCE as u32 + AGAIN as u32, "{forks}");
     }
 }

@@ -20,6 +20,9 @@ use crate::{Recordings, Technique};
 
 /// Clocks that run faster, the least first: further from the truth, less believable.
 const FASTER: [&str; 2] = ["10", "40"];
+/// Of a test that never failed. At the last one the result is possible at most.
+const FASTER_OF_PASSING: [&str; 2] = ["10", FAR];
+const FAR: &str = "100";
 /// Clocks that run slower, the slowest first: what waits takes longer there, and the first that the
 /// budget allows is taken.
 const SLOWER: [&str; 4] = ["0.01", "0.03", "0.1", "0.3"];
@@ -29,8 +32,9 @@ const SCREENED: u32 = 3;
 const TIMES: u32 = 5;
 /// A result is likely below this p-value.
 const LIKELY: f64 = 0.01;
-/// Runs at the slow speed may take this share of the budget.
-const SHARE: f64 = 0.5;
+/// Runs at the slow speed may take this share of the budget, and more where that was not slow enough.
+const SHARE: f64 = 0.1;
+const MOST_SHARE: f64 = 0.5;
 
 pub(crate) struct SpeedTrial {
     test: TestId,
@@ -94,7 +98,7 @@ impl Technique for SpeedTrial {
             let share = |speed: &str| at_once / speed.parse::<f64>().unwrap_or(1.0) / self.seconds;
             let first = SLOWER.into_iter().rposition(|speed| share(speed) >= SHARE).map_or(0, |longer| longer + 1);
             let first = first.min(SLOWER.len() - 1);
-            let still_slower = SLOWER[..first].iter().rev().filter(|speed| share(speed) < 1.0);
+            let still_slower = SLOWER[..first].iter().rev().filter(|speed| share(speed) < MOST_SHARE);
             let slower = std::iter::once(SLOWER[first]).chain(still_slower.copied()).collect();
             let runs = SpeedRuns {
                 scheduler: scheduler.sequential(),
@@ -134,7 +138,8 @@ impl DecidingSpeed {
                 let seen =
                     format!("it fails when clocks run {} times as fast, and passes when {there}", fails.setting());
                 let sides = [FailureCount::new(TIMES, TIMES), FailureCount::new(0, TIMES)];
-                (alone.count, seen, more_often(sides[0], sides[1]))
+                let chance = if fails.setting() == FAR { 1.0 } else { more_often(sides[0], sides[1]) };
+                (alone.count, seen, chance)
             }
             FailingSpeed::AsItIs { count, passed } => {
                 let seen = format!("it passes {passed} of {passed} runs when {there}");
@@ -228,8 +233,7 @@ struct SpeedRuns {
 impl SpeedRuns {
     async fn search(&self) -> Option<DecidingSpeed> {
         let count = self.alone.count;
-        // A test that never failed may do so at any speed that is far enough from the truth.
-        let faster = if count.failed == 0 { &FASTER[..1] } else { &FASTER[..] };
+        let faster = if count.failed == 0 { FASTER_OF_PASSING } else { FASTER };
         for slow in &self.slower {
             match self.screen(slow).await? {
                 AtSpeed::Passes => {

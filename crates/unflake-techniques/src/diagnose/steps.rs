@@ -123,6 +123,20 @@ pub(crate) fn delays_early(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> 
     steps
 }
 
+/// The same steps for agents that name delays: a few schedules find most races, and single long
+/// delays find limits on time, before searches of many worlds.
+pub(crate) fn delays_before_factors(mut steps: Vec<DiagnosisStep>) -> Vec<DiagnosisStep> {
+    let factors = steps.iter().position(|step| *step == DiagnosisStep::Factors);
+    let at = steps.iter().position(|step| *step == DiagnosisStep::Divergence);
+    if let (Some(factors), Some(at)) = (factors, at)
+        && factors < at
+    {
+        let step = steps.remove(at);
+        steps.insert(factors, step);
+    }
+    steps
+}
+
 /// Seeds to try: of a test that never varied a few, or more where each costs little, else so many that
 /// one of them fails in nearly all cases, at the rate with which it failed.
 pub(crate) fn most_seeds(alone: FailureCount, differs: bool, is_cheap: bool) -> u32 {
@@ -165,6 +179,15 @@ mod tests {
         let varies = delays_early(steps(FailureCount::new(2, 6), false, None, true), true);
         assert_eq!(varies, [Divergence, Speed, Seeds, Schedules, Factors]);
         assert_eq!(delays_early(vec![Speed, Seeds], false), [Speed, Seeds]);
+    }
+
+    #[test]
+    fn single_delays_come_before_factors() {
+        let passes = delays_before_factors(steps(FailureCount::new(0, 6), false, None, false));
+        assert_eq!(passes[6..], [CompanySchedules, Divergence, Factors]);
+        let varies = delays_before_factors(steps(FailureCount::new(2, 6), false, None, false));
+        assert_eq!(varies, [Speed, Seeds, Schedules, Divergence, Factors]);
+        assert_eq!(delays_before_factors(vec![Speed, Factors]), [Speed, Factors]);
     }
 
     #[test]

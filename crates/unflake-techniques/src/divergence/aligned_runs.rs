@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use unflake_model::{Attempt, Cause, Isolation, LineId, ThreadTrace, TraceId, Traces};
 
 /// Name of the pseudo-thread that loads the tests, before the first one begins.
-const LOADING: &str = "loading";
+pub(crate) const LOADING: &str = "loading";
 /// Prefix of task names.
 const TASK: &str = "task ";
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unflake_model::{LineId, SourceLine, Traces};
 
-use crate::divergence::aligned_runs::TracedRun;
+use crate::divergence::aligned_runs::{LOADING, TracedRun};
 
 /// Lines of one thread that are searched, and points of all threads that are named.
 const LINES: usize = 20_000;
@@ -25,8 +25,8 @@ pub(crate) fn delay_points(traces: &dyn Traces, all: &[TracedRun]) -> Vec<DelayP
     let Some(run) = all.iter().find(|run| !run.failed).or(all.first()) else { return Vec::new() };
     let mut points: Vec<DelayPoint> = Vec::new();
     for (at, thread) in traces.strands(run.trace).iter().enumerate() {
-        // Threads of other processes, and threads of unknown origin, cannot be named.
-        if !thread.key.starts_with("main") || thread.key.contains(' ') {
+        // Threads of other processes are not delayed, nor is the one that loads the tests.
+        if thread.key.starts_with('/') || thread.name == LOADING {
             continue;
         }
         let mut seen: HashMap<LineId, usize> = HashMap::new();
@@ -54,6 +54,6 @@ mod tests {
         traces.run(false, &[("main", "t:1 t:2 t:1 t:3"), ("main.0", "t:2"), ("?pool", "t:4"), ("/a: main", "t:5")]);
         let points = delay_points(&traces, &traces.runs);
         let points: Vec<_> = points.iter().map(|point| (&*point.thread, point.line.line, point.times)).collect();
-        assert_eq!(points, [("main", 1, 2), ("main", 2, 1), ("main", 3, 1), ("main.0", 2, 1)]);
+        assert_eq!(points, [("main", 1, 2), ("main", 2, 1), ("main", 3, 1), ("main.0", 2, 1), ("?pool", 4, 1)]);
     }
 }

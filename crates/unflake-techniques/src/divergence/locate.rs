@@ -40,7 +40,8 @@ pub struct LocateConfig {
     pub seconds: f64,
     /// Number of parallel runs.
     pub jobs: usize,
-    /// Worlds in which the runs take turns. Empty: all run as the user runs them.
+    /// Worlds in which the runs take turns. Empty: all run as the user runs them. One that is only a
+    /// seed needs no processes of its own.
     pub worlds: Vec<World>,
 }
 
@@ -262,7 +263,9 @@ impl Technique for Locate {
         let private = sessions.len() > 1 && worlds.is_empty();
         for session in &mut sessions {
             session.private = private;
-            session.under = worlds.get((session.id.0 as usize - 1) % worlds.len().max(1)).cloned();
+            let world = worlds.get((session.id.0 as usize - 1) % worlds.len().max(1));
+            session.under = world.filter(|world| !world.factors.is_empty()).cloned();
+            session.seed = world.and_then(|world| world.seed);
         }
         self.complete = sessions.is_empty();
         sessions

@@ -38,7 +38,7 @@ pub(crate) fn no_divergence(
     }
     let until = failure.filter(|late| late.thread == thread).and_then(|late| late.at[run]).map(|at| at as u64);
     let until = until.unwrap_or_else(|| runs.thread_trace(run, thread).map_or(0, |trace| trace.events)).max(raised + 1);
-    match last_call(runs, run, thread, until) {
+    match last_call(runs, run, thread, until, several) {
         Some(reach) => {
             let line = runs.traces.line(reach.line);
             let because = format!(
@@ -106,12 +106,23 @@ fn diverging_elsewhere(runs: &AlignedRuns<'_>, points: &[DivergencePoint], faili
 }
 
 /// The last nondeterministic call before a failure: waits first, then anything else that may vary.
-fn last_call<'a>(runs: &'a AlignedRuns<'_>, run: usize, thread: usize, until: u64) -> Option<&'a NondeterministicCall> {
+/// Where no other thread does anything, none is in a race with it.
+fn last_call<'a>(
+    runs: &'a AlignedRuns<'_>,
+    run: usize,
+    thread: usize,
+    until: u64,
+    several: bool,
+) -> Option<&'a NondeterministicCall> {
     let from = until.saturating_sub(LINES_BACK);
     let lines = runs.traces.lines(runs.id(run, thread)?, from, (until - from) as usize);
     let all = runs.traces.reaches();
-    let waiting = |line: &LineId| all.iter().filter(|reach| reach.line == *line).find(|reach| waits(reach));
-    lines.iter().rev().find_map(waiting).or_else(|| lines.iter().rev().find_map(|line| reach(all, *line)))
+    let fits = |reach: &&NondeterministicCall| several || reach.cause != Cause::Race;
+    let waiting = |line: &LineId| {
+        let of_line = all.iter().filter(|reach| reach.line == *line);
+        of_line.filter(fits).find(|reach| waits(reach))
+    };
+    lines.iter().rev().find_map(waiting).or_else(|| lines.iter().rev().find_map(|line| reach(all, *line).filter(fits)))
 }
 
 fn waits(reach: &NondeterministicCall) -> bool {

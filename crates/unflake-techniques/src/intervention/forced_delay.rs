@@ -59,6 +59,8 @@ pub struct DelayInterventionConfig {
     pub failures: Vec<Failure>,
     /// Failures and runs without an intervention.
     pub alone: (u32, u32),
+    /// Whether schedules name threads as the points do. Else every thread is delayed at a line.
+    pub names_threads: bool,
     pub seconds: f64,
 }
 
@@ -74,6 +76,8 @@ struct TriedPoint {
     point: DelayPoint,
     /// All of them, or else the first one.
     each: bool,
+    /// Of the thread that the point names, or else of each one.
+    of_thread: bool,
 }
 
 impl TriedPoint {
@@ -81,7 +85,8 @@ impl TriedPoint {
     fn setting(&self, milliseconds: u32) -> String {
         let DelayPoint { line, thread, .. } = &self.point;
         let time = if self.each { "" } else { "#1" };
-        format!("{}:{}{time}@{thread}={}", line.file, line.line, self.length(milliseconds))
+        let thread = if self.of_thread { format!("@{thread}") } else { String::new() };
+        format!("{}:{}{time}{thread}={}", line.file, line.line, self.length(milliseconds))
     }
 
     fn length(&self, milliseconds: u32) -> u32 {
@@ -115,10 +120,13 @@ impl DelayIntervention {
 impl Technique for DelayIntervention {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { seconds, .. } = event {
-            let points = self.config.points.iter();
-            let first = points.clone().map(|point| TriedPoint { point: point.clone(), each: false });
+            // A thread of unknown origin has no name.
+            let can_be_named = |point: &&DelayPoint| point.thread.starts_with("main") && !point.thread.contains(' ');
+            let points = self.config.points.iter().filter(|point| !self.config.names_threads || can_be_named(point));
+            let of_thread = self.config.names_threads;
+            let first = points.clone().map(|point| TriedPoint { point: point.clone(), each: false, of_thread });
             let often = points.filter(|point| (2..=OFTEN).contains(&point.times));
-            let each = often.map(|point| TriedPoint { point: point.clone(), each: true });
+            let each = often.map(|point| TriedPoint { point: point.clone(), each: true, of_thread });
             let points: Vec<TriedPoint> = first.chain(each).collect();
             let scheduler = Scheduler::new(Isolation::Process, self.config.seconds - seconds);
             let trial = DelayTrial { scheduler: scheduler.clone(), config: self.config.clone(), points };
@@ -208,7 +216,7 @@ impl DecidingDelay {
             (0, _) => String::new(),
             (failed, runs) => format!("; as it is, it fails {failed} of {runs} runs"),
         };
-        let thread = &point.thread;
+        let thread = point.thread.trim_start_matches('?');
         let each = if at.each { " each time" } else { "" };
         format!("{what}: a delay of {length} ms{each} of the thread {thread} makes it fail{since}{alone}")
     }
@@ -303,12 +311,13 @@ impl DelayTrial {
             (self.points[*at].each, !self.is_near(*at), is_own == !self.is_near(*at))
         });
         // Of threads that run the same lines a few are enough.
+        let threads = if self.config.names_threads { THREADS } else { 1 };
         let mut times: HashMap<(&SourceLine, bool), usize> = HashMap::new();
         order.retain(|at| {
-            let TriedPoint { point, each } = &self.points[*at];
+            let TriedPoint { point, each, .. } = &self.points[*at];
             let time = times.entry((&point.line, *each)).or_default();
             *time += 1;
-            *time <= THREADS
+            *time <= threads
         });
         order
     }
@@ -430,7 +439,7 @@ impl DelayTrial {
         own: &str,
     ) -> Option<TriedPoint> {
         let points = &self.points;
-        let is_shown = |TriedPoint { point, each }: &TriedPoint| {
+        let is_shown = |TriedPoint { point, each, .. }: &TriedPoint| {
             !each
                 && point.thread == own
                 && Some(point.line.line) == failure.line

@@ -40,6 +40,8 @@ pub struct OrderConfig {
     pub only: Option<Vec<String>>,
     /// Budget in seconds.
     pub seconds: f64,
+    /// Seconds after which the search ends if no test has failed in an order and passed alone.
+    pub patience: f64,
     /// Maximum number of random orders, and their seed.
     pub random: u32,
     pub seed: u64,
@@ -187,7 +189,21 @@ impl OrderSearch {
             let results = self.scheduler.run(batch.iter().map(request).collect()).await;
             results.iter().for_each(|result| self.progress.borrow_mut().record_order(&result.attempts));
             self.examine().await;
+            if self.is_pointless() {
+                return None;
+            }
         }
+    }
+
+    /// Whether the patience is exhausted and nothing suggests that order matters.
+    fn is_pointless(&self) -> bool {
+        let seconds = self.config.seconds - self.scheduler.seconds_left();
+        let is_suspicious = |record: &SuspectRecord| match &record.conclusion {
+            None => record.suspect.seen,
+            Some(SearchConclusion::Depends(_) | SearchConclusion::OnlyInParallel) => true,
+            Some(_) => false,
+        };
+        seconds > self.config.patience && !self.progress.borrow().suspects.iter().any(is_suspicious)
     }
 
     /// Examines every suspect that has no conclusion yet.
@@ -403,7 +419,7 @@ impl OrderSearch {
             progress.reopen(*at, before, false);
         }
         self.examine().await;
-        (!self.scheduler.out_of_time()).then_some(())
+        (!self.scheduler.out_of_time() && (tests.is_empty() || !self.is_pointless())).then_some(())
     }
 
     /// Checks whether the outcome of these tests depends on which files are loaded. Takes several
@@ -439,7 +455,7 @@ impl OrderSearch {
         let others: Vec<usize> = (0..self.progress.borrow().suite.len()).collect();
         for test in tests {
             for batch in others.chunks(SESSIONS_AT_ONCE) {
-                if self.scheduler.out_of_time() {
+                if self.scheduler.out_of_time() || self.is_pointless() {
                     return None;
                 }
                 if !self.progress.borrow().is_open(*test) {

@@ -33,13 +33,16 @@ pub(crate) struct SessionRequest {
     pub(crate) in_process: bool,
     /// The world it runs in. `None`: unchanged.
     pub(crate) under: Option<World>,
+    /// What it draws at random follows from this number. `None`: unchanged.
+    pub(crate) seed: Option<u64>,
     /// How many of the tests run at the same time in one process. 0: one after the other.
     pub(crate) at_once: u32,
 }
 
 impl SessionRequest {
     pub(crate) fn new(purpose: Purpose, tests: Vec<TestId>) -> Self {
-        Self { purpose, tests, prefix: 0, probe: None, new_process: false, in_process: false, under: None, at_once: 0 }
+        let (new_process, in_process) = (false, false);
+        Self { purpose, tests, prefix: 0, probe: None, new_process, in_process, under: None, seed: None, at_once: 0 }
     }
 
     pub(crate) fn with_prefix(self, prefix: usize) -> Self {
@@ -175,14 +178,14 @@ impl Scheduler {
         // Session 0 is the suite, which does not run here.
         queue.requested += 1;
         let id = SessionId(queue.requested);
-        let SessionRequest { purpose, tests, prefix, probe, new_process, in_process, under, at_once } = request;
+        let SessionRequest { purpose, tests, prefix, probe, new_process, in_process, under, seed, at_once } = request;
         let isolation = match (new_process, in_process) {
             (true, _) => Isolation::Process,
             (false, true) => Isolation::InProcess,
             (false, false) => queue.fresh_by,
         };
         let fresh = Session::fresh(id, purpose, isolation, tests);
-        queue.queued.push(Session { prefix: prefix as u32, probe, under, at_once, ..fresh });
+        queue.queued.push(Session { prefix: prefix as u32, probe, under, seed, at_once, ..fresh });
         id
     }
 

@@ -110,6 +110,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         failed_after: failed_after(settings, &args.tests)?,
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
+        patience: f64::INFINITY,
         random: args.random,
         seed,
         thorough: args.thorough,

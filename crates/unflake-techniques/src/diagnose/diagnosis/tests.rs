@@ -27,6 +27,7 @@ fn config(test: &str) -> DiagnosisConfig {
         order: Some(OrderConfig {
             only: None,
             seconds: 1e6,
+            patience: f64::INFINITY,
             random: 2,
             seed: 1,
             thorough: false,
@@ -38,6 +39,7 @@ fn config(test: &str) -> DiagnosisConfig {
         slow_starts: false,
         side_by_side: false,
         seeds: Vec::new(),
+        seed_of_forks: None,
         speed: None,
         schedules: None,
         names_delays: false,
@@ -99,6 +101,15 @@ fn failures_in_other_orders_that_nothing_explains_are_left_to_traces() {
     assert_eq!(diagnosis.alone().0, 0);
     assert_eq!((ran(&diagnosis), found.len()), (vec!["retries", "idempotence", "order"], 0));
     assert_eq!(diagnosis.steps_left(), [DiagnosisStep::Divergence, DiagnosisStep::Factors]);
+}
+
+#[test]
+fn steps_that_end_with_their_part_of_the_budget_are_named() {
+    let (complete, _) = diagnosed(config("t5"), Vec::new());
+    assert!(complete.cut_short().is_empty(), "{:?}", complete.cut_short());
+    let hurried = DiagnosisConfig { seconds: 2.0, ..config("t5") };
+    let (hurried, found) = diagnosed(hurried, Vec::new());
+    assert!(found.is_empty() && hurried.cut_short().contains(&DiagnosisStep::Order), "{:?}", hurried.cut_short());
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn tried(alone: &[Option<u32>], fails: &mut dyn FnMut(f64, u32) -> Option<Failur
     let failures: Vec<Failure> = alone.iter().flatten().map(|line| at(*line)).collect();
     let count = FailureCount::new(failures.len() as u32, alone.len() as u32);
     let alone = PlainRuns { count, failures, seconds: Some(0.1) };
-    let mut trial = SpeedTrial::new("t".into(), FactorKind::named("speed").unwrap(), alone, Isolation::Fork, 20.0);
+    let mut trial = SpeedTrial::new("t".into(), FactorKind::named("speed").unwrap(), alone, Isolation::Fork, 100.0);
     trial.observe(&listed(&["t"], false), Recordings::EMPTY);
     let (mut runs, mut processes) = (0, 0);
     loop {
@@ -62,13 +62,13 @@ fn a_test_that_needs_a_slow_machine_is_proven_too() {
 #[test]
 fn chance_is_not_blamed_on_the_speed() {
     let (found, runs) = tried(&[None, Some(40)], &mut |_, run| run.is_multiple_of(2).then(|| at(40)));
-    assert_eq!((found.len(), runs), (0, 2));
+    assert_eq!((found.len(), runs), (0, 4), "two speeds");
 }
 
 #[test]
 fn a_test_that_fails_at_every_speed_costs_few_runs() {
     let (found, runs) = tried(&[Some(40); 6], &mut |_, _| Some(at(40)));
-    assert_eq!((found.len(), runs), (0, 1));
+    assert_eq!((found.len(), runs), (0, 2), "two speeds");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn of_a_test_that_never_failed_it_is_not_proven() {
     let (found, _) = tried(&[None; 6], &mut |speed, _| (speed > 5.0).then(|| at(40)));
     assert_eq!(found[0].confidence(), Some(Confidence::Likely));
     let (found, _) = tried(&[None; 6], &mut |speed, _| (speed > 50.0).then(|| at(40)));
-    assert!(found.is_empty(), "a hundred times as fast is too far from the truth: {found:?}");
+    assert_eq!(found[0].confidence(), Some(Confidence::Possible), "a hundred times as fast is far from the truth");
 }
 
 #[test]

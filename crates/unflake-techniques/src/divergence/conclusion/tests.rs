@@ -139,6 +139,22 @@ fn identical_runs_yield_only_the_failing_line() {
 }
 
 #[test]
+fn a_single_thread_is_in_no_race() {
+    let conclusion = |others: &[(&str, &str)]| {
+        let mut runs = RecordedTraces::default();
+        for at in 0..20 {
+            let threads = [&[("main", "t:1 t:2 t:3")][..], others].concat();
+            runs.run(at % 7 == 0, &threads);
+        }
+        runs.reach("t:1", Cause::Race, "concurrent.futures.ThreadPoolExecutor").reach("t:2", Cause::Time, "time.time");
+        let found = conclude(runs.raised(3));
+        (found.kind, found.locations[0].line.line)
+    };
+    assert_eq!(conclusion(&[]), (Cause::Time, 2), "a pool without threads");
+    assert_eq!(conclusion(&[("worker", "w:7 w:8 w:9")]), (Cause::Race, 1));
+}
+
+#[test]
 fn values_drawn_while_loading_precede_everything() {
     let mut runs = RecordedTraces::default();
     for at in 0..20 {

@@ -48,6 +48,7 @@ fn config(alone: (u32, u32), seen: &[u32]) -> DelayInterventionConfig {
         kind: FactorKind::named("schedule").unwrap(),
         failures: seen.iter().map(|line| failure_at(*line)).collect(),
         alone,
+        names_threads: true,
         seconds: 1e6,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) fn config() -> OrderConfig {
     OrderConfig {
         only: None,
         seconds: 1e6,
+        patience: f64::INFINITY,
         random: 3,
         seed: 1,
         thorough: true,

@@ -3,7 +3,7 @@
 use unflake_model::{Coverage, EnvironmentId, Outcome, PairCount, Repeats, TestId, VerdictKind};
 
 use super::*;
-use crate::order::polluter_search::tests::{config, dependence, names, run_order};
+use crate::order::polluter_search::tests::{config, dependence, names, requested, run_order};
 use crate::search::scheduler::AttemptSummary;
 use crate::simulation::simulated_suite::{SimulatedSuite, SimulatedTest, brittle, cleaner, named, polluter, victim};
 use crate::simulation::test;
@@ -110,6 +110,23 @@ fn an_exhausted_budget_is_reported() {
     let coverage = order.coverage().unwrap();
     let pairs = coverage.pairs.unwrap();
     assert!(pairs.covered > 0 && pairs.covered < pairs.of && !coverage.complete, "{coverage:?}");
+}
+
+#[test]
+fn patience_ends_a_search_that_finds_nothing() {
+    let forks = |patience: f64| {
+        let mut suite = SimulatedSuite::new(100, Vec::new());
+        assert!(run_order(&mut suite, OrderConfig { patience, ..requested(40) }).is_empty());
+        suite.forks
+    };
+    assert!(forks(1.0) < forks(f64::INFINITY) / 2, "{} and {}", forks(1.0), forks(f64::INFINITY));
+}
+
+#[test]
+fn patience_does_not_end_the_search_for_a_polluter() {
+    let mut suite = SimulatedSuite::new(100, vec![(10, polluter("x")), (40, victim(&["x"]))]);
+    let findings = run_order(&mut suite, OrderConfig { patience: 0.0, ..requested(40) });
+    assert_eq!(dependence(&findings[0]).culprits, [names(&[10])]);
 }
 
 #[test]

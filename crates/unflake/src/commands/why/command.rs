@@ -149,12 +149,13 @@ fn show(
     let step = |cost: &unflake_techniques::StepCost| WhyStep { name: cost.step.name(), executions: cost.executions };
     let steps: Vec<WhyStep> = result.costs.iter().map(step).collect();
     let untried: Vec<&str> = result.untried.iter().map(|step| step.name()).collect();
+    let cut_short: Vec<&str> = result.cut_short.iter().map(|step| step.name()).collect();
     write(&WhyReport {
         findings: run.findings,
         sources: &sources,
         steps: &steps,
         untried: &untried,
-        cut_short: result.cut_short.map(unflake_techniques::DiagnosisStep::name),
+        cut_short: &cut_short,
         ways: &result.ways,
         alone: result.alone,
         ever: result.ever,

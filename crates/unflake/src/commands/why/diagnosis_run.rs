@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Zoned;
 use unflake_engine::{Launch, SharedBuilds};
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, ForcedValue, NioMode, Purpose,
-    Shows, SourceLine, TestId, World,
+    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, ForcedValue, Isolation, NioMode,
+    Purpose, Shows, SourceLine, TestId, World,
 };
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
@@ -43,6 +43,10 @@ const MOST_TRACED: u32 = 2000;
 const FEW_TRACED: u32 = 10;
 /// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
 const SCHEDULED: u32 = 20;
+/// The factor that forks follow, too.
+const SEED_OF_FORKS: &str = "random-seed";
+/// Seeds that are compared with one that makes a test fail.
+const OTHER_SEEDS: RangeInclusive<u64> = 1001..=1010;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
 /// Below this failure rate a test rarely fails while it is traced.
 const RARE: f64 = 0.12;
@@ -90,8 +94,8 @@ pub(crate) struct DiagnosisResult {
     pub(crate) costs: Vec<StepCost>,
     /// Steps for which the budget was too small. None are named where a root cause is proven.
     pub(crate) untried: Vec<DiagnosisStep>,
-    /// The step that the budget ended. None where a root cause is proven or likely.
-    pub(crate) cut_short: Option<DiagnosisStep>,
+    /// The steps that the budget ended. None are named where a root cause is proven or likely.
+    pub(crate) cut_short: Vec<DiagnosisStep>,
     /// Failures and runs of the test alone.
     pub(crate) alone: (u32, u32),
     /// Failures and runs of the test, however it ran.
@@ -128,13 +132,13 @@ impl DiagnosisRequest<'_> {
             let worlds = compared_schedules(&record);
             // A seed that fails every time shows where, which the few failures without it do not.
             let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
-            let is_driven = launch(self.settings).driver.is_some();
-            let worlds = if worlds.is_empty() && is_rare && is_driven { compared_seeds(&record) } else { worlds };
+            let worlds = if worlds.is_empty() && is_rare { self.compared_seeds(&record) } else { worlds };
             let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
             let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
             let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
-            let share = if is_listing { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let before = outcomes(&record.attempts, test);
+            let never_failed = before.0 == 0;
+            let share = if is_listing || never_failed { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
             let runs = match () {
                 () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
                 () if is_relied_on => FEW_TRACED..=FEW_TRACED,
@@ -167,11 +171,11 @@ impl DiagnosisRequest<'_> {
             costs.extend(second.costs());
             record.absorb(later);
             untried = second.steps_left();
-            cut_short = second.cut_short();
+            cut_short.extend(second.cut_short());
         }
         if is_explained(&record) {
             untried.clear();
-            cut_short = None;
+            cut_short.clear();
         }
         if was_interrupted() && conclusion.is_none() {
             conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
@@ -212,6 +216,7 @@ impl DiagnosisRequest<'_> {
             failed_after: failed_after(settings, std::slice::from_ref(&self.test))?,
             only: None,
             seconds,
+            patience: f64::INFINITY,
             random: RANDOM_ORDERS,
             seed: 1,
             thorough: false,
@@ -249,6 +254,7 @@ impl DiagnosisRequest<'_> {
             slow_starts: settings.runner().can(|runner| runner.slow_starts),
             side_by_side: settings.runner().can(|runner| runner.side_by_side),
             seeds: if unflake_worlds::can_seed() { seeds.collect() } else { Vec::new() },
+            seed_of_forks: FactorKind::named(SEED_OF_FORKS).filter(|_| names_delays && fresh_by == Isolation::Fork),
             speed: FactorKind::named("speed").filter(|_| unflake_worlds::can_seed()),
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
             names_delays,
@@ -276,6 +282,12 @@ impl DiagnosisRequest<'_> {
     /// A launch that reuses what earlier ones have built.
     fn launch(&self) -> Launch {
         Launch { builds: self.builds.clone(), ..launch(self.settings) }
+    }
+
+    /// Worlds of seeds with which a test fails and passes. Empty: no seed is proven.
+    fn compared_seeds(&self, record: &Gathered) -> Vec<World> {
+        let is_driven = launch(self.settings).driver.is_some();
+        if is_driven { compared_seeds(record) } else { compared_seeds_of_forks(record) }
     }
 
     fn plan_context(&self) -> unflake_model::PlanContext {
@@ -366,9 +378,9 @@ impl DiagnosisRequest<'_> {
         let kind = FactorKind::all().into_iter().find(|kind| kind.at_lines);
         let seeds_decide = record.findings.iter().any(is_proven_seed);
         let always_fails = alone.0 > 0 && alone.0 == alone.1;
-        let (Some(kind), Some(_), false) = (kind, &launch.driver, seeds_decide || always_fails) else {
-            return Ok(Vec::new());
-        };
+        let (Some(kind), false) = (kind, seeds_decide || always_fails) else { return Ok(Vec::new()) };
+        // Agents inside of a runner name threads in another way than traces do.
+        let names_threads = launch.driver.is_some();
         let began = Instant::now();
         let (cost, waits, points) = self.traced(test, LISTED..=LISTED, Vec::new(), seconds * SHARE_OF_LIST, record);
         let mut costs: Vec<StepCost> = cost.into_iter().collect();
@@ -378,7 +390,16 @@ impl DiagnosisRequest<'_> {
         }
         let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch };
         let failures = failures_alone(&record.attempts, test);
-        let config = DelayInterventionConfig { test: test.clone(), points, waits, kind, failures, alone, seconds };
+        let config = DelayInterventionConfig {
+            test: test.clone(),
+            points,
+            waits,
+            kind,
+            failures,
+            alone,
+            names_threads,
+            seconds,
+        };
         let mut intervention = DelayIntervention::new(config);
         let progress = self.context.progress(self.quiet);
         let run =
@@ -468,6 +489,17 @@ fn compared_seeds(record: &Gathered) -> Vec<World> {
         (!influence.best.is_empty()).then_some([&influence.worst, &influence.best])
     });
     proven.into_iter().flatten().map(|factors| World::of(factors.clone())).collect()
+}
+
+/// A proven seed that forks follow, and many others, whose runs cost little. Empty: none is proven.
+fn compared_seeds_of_forks(record: &Gathered) -> Vec<World> {
+    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
+        let Detail::Factor(influence) = &finding.detail else { return None };
+        let [seed] = &influence.setting[..] else { return None };
+        if seed.kind().name == SEED_OF_FORKS { seed.setting().parse::<u64>().ok() } else { None }
+    });
+    let seeded = |seed| World { seed: Some(seed), ..World::default() };
+    proven.map_or(Vec::new(), |fails| OTHER_SEEDS.flat_map(|other| [seeded(fails), seeded(other)]).collect())
 }
 
 /// Failures and runs of a test.
