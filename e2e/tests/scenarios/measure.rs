@@ -124,6 +124,21 @@ fn native_tests_have_lines_and_output() {
     assert!(result.stdout.contains("stdout: run 0: there in 1 of 4 runs"), "{}", result.stdout);
 }
 
+/// Both tests are seen, although plain sessions run them in one process.
+#[test]
+fn lines_of_googletest_programs_are_recorded() {
+    let sandbox = Sandbox::specimen("schedule/cpp/lazy_catalogue");
+    for words in [&["-S", ".", "-B", "build"][..], &["--build", "build"]] {
+        let built = sandbox.command("cmake").args(words).output().expect("e2e/setup.py installs cmake");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+    let result = measure(&sandbox, &["--layer", "code", "--runs", "2"], &["build/catalogue_test"]);
+    let layers = result.json()["measured"]["layers"].as_array().unwrap();
+    let code = layers.iter().find(|layer| layer["layer"] == "code").unwrap_or_else(|| panic!("{}", result.stdout));
+    assert_eq!((&code["tests"], &code["suite"]["runs"]), (&2.into(), &2.into()), "{}", result.stdout);
+    assert!(!result.stdout.contains("incomplete: code"), "{}", result.stdout);
+}
+
 #[test]
 fn lines_that_cannot_be_seen_leave_the_other_layers() {
     // Nothing says how it was built.

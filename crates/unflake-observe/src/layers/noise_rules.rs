@@ -27,6 +27,9 @@ pub struct TemporaryName {
     pub pattern: &'static str,
 }
 
+/// The directories of unflake itself. A world may have one of its own for each environment in it.
+const OWN: TemporaryName = TemporaryName { marker: "/unflake-", pattern: r"unflake-[a-z]+-\w{6}(?:/tmp-\d+)?" };
+
 /// The names of all rules, with what each replaces.
 pub const RULES: [(&str, &str); 10] = [
     ("addresses", "memory addresses: 0x7f3a5c01e0d0, and identity hashes: Cart@6d06d69c"),
@@ -173,6 +176,7 @@ impl Rules {
         if let Some(unknown) = off.iter().find(|name| !known(name)) {
             return Err(UnknownRule(unknown.clone()));
         }
+        let temporary: Vec<TemporaryName> = temporary.iter().copied().chain([OWN]).collect();
         let is_on = |rule: &Rule| !off.iter().any(|name| name == rule.name || name == "all");
         let names: String = temporary.iter().map(|one| format!("{}|", one.pattern)).collect();
         let paths: String = temporary.iter().map(|one| format!("/{}|", one.pattern)).collect();
@@ -222,8 +226,12 @@ impl Rules {
         let name: String = name.chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
         let since_1970 = (1e9..2e9).contains(&number) || (1e12..2e12).contains(&number);
         let fits = |active: &&mut Active| {
-            active.named.as_ref().is_some_and(|named| named.is_match(&name))
-                && (active.rule.name != "time-stamps" || since_1970)
+            let is_named = active.named.as_ref().is_some_and(|named| named.is_match(&name));
+            match active.rule.name {
+                // A fraction of that size is hardly anything else, whatever its name is.
+                "time-stamps" => since_1970 && (is_named || number.fract() != 0.0),
+                _ => is_named,
+            }
         };
         let active = self.on.iter_mut().find(fits)?;
         active.replaced += 1;
@@ -277,6 +285,8 @@ mod tests {
         check("com.acme.Cart@6d06d69c and [I@1b28cdfa", "com.acme.Cart@<address> and [I@<address>");
         check("wrote /tmp/tool-of-ann/run-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
         check("wrote /scratch/tool-of-ann/run-last/a.txt", "wrote /scratch<temporary>/a.txt");
+        check("wrote /tmp/unflake-state-aB12cd/tmp-65536/a.txt", "wrote <temporary>/a.txt");
+        check("wrote /scratch/unflake-state-aB12cd/home/a.txt", "wrote /scratch<temporary>/home/a.txt");
         check("'/tmp/tmpab12cd/data.db'", "'<temporary>/data.db'");
         check("'/scratch/tmpab12cd_e/data.db'", "'/scratch/<temporary>/data.db'");
         check("id 6f1c2d3e-0a1b-4c2d-8e3f-001122334455", "id <uuid>");
@@ -322,6 +332,8 @@ mod tests {
         assert_eq!(rules.number("server.port", 43211.0).unwrap().0, "<port>");
         assert_eq!(rules.number("created_at", 1.8e9).unwrap().0, "<time stamp>");
         assert_eq!(rules.number("created_at", 12.0), None);
+        assert_eq!(rules.number("self.start", 1_795_089_600.017).unwrap().0, "<time stamp>");
+        assert_eq!(rules.number("self.start", 1_795_089_600.0), None);
         assert_eq!(rules.number("elapsed", 0.25).unwrap().0, "<duration>");
         assert_eq!(rules.number("cart.total", 3.0), None);
         assert_eq!(rules.number("report", 3.0), None);

@@ -149,7 +149,8 @@ fn others(term: &mut TermWriter, tests: &[&TestDifferences]) -> io::Result<()> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    labelled(term, term.indent(), "also in", &format!("{}{more}", named.join(", ")))
+    let indent = term.indent();
+    labelled(term, indent, "also in", &format!("{}{more}", named.join(", ")))
 }
 
 /// The summary, in a few numbers.

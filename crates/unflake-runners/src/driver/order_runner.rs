@@ -151,8 +151,12 @@ impl OrderRunner<'_> {
         ProcessBatch { program: self.tests[number as usize].program.clone(), numbers: vec![number] }
     }
 
-    /// Whether a test can run in the process of those before it.
+    /// Whether a test can run in the process of those before it. The lines of each come from a trace,
+    /// which belongs to one test.
     fn may_follow(&self, batch: &ProcessBatch, number: u32) -> bool {
+        if self.records() && self.layers.is_some_and(|(layers, _)| layers.wants_lines()) {
+            return false;
+        }
         let program = &self.tests[number as usize].program;
         let together = || {
             let last = batch.numbers.last().map(|last| &self.tests[*last as usize]);

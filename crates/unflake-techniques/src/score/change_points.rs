@@ -186,9 +186,11 @@ pub(crate) fn segments(runs: &[ScoredRun]) -> Vec<Segment> {
     found
 }
 
-/// Possible optimal cuts: between runs with different outcomes. If there are too many, the newest.
+/// Possible optimal cuts: between runs with different outcomes. If there are too many, the newest. A
+/// failure that is proven to be flaky cannot be part of a breakage, so one may begin right after it.
 fn cuts(runs: &[ScoredRun]) -> Vec<usize> {
-    let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| runs[at - 1].fails() != runs[*at].fails()).collect();
+    let outcome = |at: usize| (runs[at].fails(), runs[at] == ScoredRun::Flaked);
+    let mut cuts: Vec<usize> = (1..runs.len()).filter(|at| outcome(at - 1) != outcome(*at)).collect();
     let surplus = cuts.len().saturating_sub(MOST_BLOCKS);
     cuts.drain(..surplus);
     cuts.insert(0, 0);

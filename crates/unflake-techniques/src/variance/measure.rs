@@ -42,8 +42,8 @@ pub struct Measure {
     attempts: HashMap<TestId, BTreeMap<u32, (usize, bool)>>,
     observed: usize,
     requested: u32,
-    /// No more runs are possible.
-    done: bool,
+    /// Why no more runs are possible, by configuration.
+    ended: BTreeMap<usize, String>,
 }
 
 impl Measure {
@@ -56,7 +56,7 @@ impl Measure {
             attempts: HashMap::new(),
             observed: 0,
             requested: 0,
-            done: false,
+            ended: BTreeMap::new(),
         }
     }
 
@@ -125,12 +125,12 @@ impl Measure {
         };
         let mut numbers = 0..;
         let mut measured = |one: &Configuration| {
-            let (runs, layers) = match one.missing {
-                Some(_) => (0, Vec::new()),
-                None => of(numbers.next().expect("numbers do not end")),
-            };
+            let number = one.missing.is_none().then(|| numbers.next().expect("numbers do not end"));
+            let (runs, layers) = number.map_or((0, Vec::new()), &of);
+            let ended = number.and_then(|number| self.ended.get(&number)).filter(|_| runs == 0);
+            let missing = one.missing.clone().or_else(|| ended.cloned());
             let (settings, drawn) = one.settings();
-            ConfigurationMeasure { name: one.name.clone(), settings, drawn, runs, layers, missing: one.missing.clone() }
+            ConfigurationMeasure { name: one.name.clone(), settings, drawn, runs, layers, missing }
         };
         let configurations: Vec<ConfigurationMeasure> = self.config.configurations.iter().map(&mut measured).collect();
         let (runs, layers) = match &configurations[..] {
@@ -222,24 +222,27 @@ impl Technique for Measure {
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
             // A test that cannot run once cannot run at all.
-            Event::SessionEnded { left, why: Some(_), .. } if left.len() == self.selection.tests.len() => {
-                self.done = true;
+            Event::SessionEnded { session, left, why: Some(why) } if left.len() == self.selection.tests.len() => {
+                self.ended.insert(self.place_of(session.0).0, why.clone());
             }
             _ => {}
         }
     }
 
     /// One run at a time, so that differences come from the tests and not from parallel sessions.
-    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+    fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session> {
         let running = self.running().len().max(1) as u32;
         // Each configuration has as many runs as the others.
         let between = self.requested.is_multiple_of(running);
         let enough = self.requested == self.config.runs * running || between && self.budget.is_exhausted();
         let Selection { tests, unmatched } = &self.selection;
-        if self.done || enough || tests.is_empty() || !unmatched.is_empty() {
+        if enough || tests.is_empty() || !unmatched.is_empty() {
             return Vec::new();
         }
         self.requested += 1;
+        if self.ended.contains_key(&self.place_of(self.requested).0) {
+            return self.next_sessions(recordings);
+        }
         let origin = if self.isolated { Isolation::Process } else { self.config.fresh_by };
         let session = Session::fresh(SessionId(self.requested), Purpose::Look, origin, tests.clone());
         let (configuration, run) = self.place_of(self.requested);

@@ -29,7 +29,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long = "layer", value_name = "LAYER")]
     pub(crate) layers: Vec<String>,
 
-    /// Measure in these circumstances; repeatable; `all` for all nine
+    /// Measure in this configuration; repeatable, or `all`
     ///
     /// `best`: everything is controlled. `uncontrolled`: each run is a process of its own with a random
     /// date, random seeds and a random order of tests. `no-init`: the date and the home directory are
@@ -42,7 +42,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
 
-    /// Write tables of entropy by configuration and layer, as Markdown
+    /// Write tables of configurations as Markdown
     #[arg(long, value_name = "FILE", help_heading = "Output", requires = "configurations")]
     pub(crate) table: Option<PathBuf>,
 

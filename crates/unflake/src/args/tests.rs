@@ -53,8 +53,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "unflake measure",
-        "classpath-file for fresh-by full github gitlab html jobs json junit layer markdown no-rule \
-         one-test output-limit quiet results runs sarif store test-classes timeout",
+        "classpath-file configuration for fresh-by full github gitlab html jobs json junit layer markdown \
+         no-rule one-test output-limit quiet results runs sarif seed store table test-classes timeout",
     ),
     (
         "unflake stress",

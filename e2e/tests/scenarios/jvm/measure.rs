@@ -83,10 +83,10 @@ fn lines_and_branches_of_java_are_found_that_not_every_run_takes() {
     assert_eq!(result.findings(), [format!("{test} branch"), format!("{test} code")], "{}", result.stdout);
     let shop = "src/main/java/com/acme/Shop.java";
     for line in [
-        format!("code       {shop}:5  ran in 3 of 4 runs"),
-        format!("{shop}:7  ran in 1 of 4 runs"),
-        format!("branch     {shop}:4  branch 1 to line 5: taken in 3 of 4 runs"),
-        format!("{shop}:4  branch 1 to line 7: taken in 1 of 4 runs"),
+        format!("code       {shop}:5 ran in 3 of 4 runs"),
+        format!("{shop}:7 ran in 1 of 4 runs"),
+        format!("branch     {shop}:4 branch 1 to line 5: taken in 3 of 4 runs"),
+        format!("{shop}:4 branch 1 to line 7: taken in 1 of 4 runs"),
     ] {
         assert!(result.stdout.contains(&line), "{line}\n{}", result.stdout);
     }

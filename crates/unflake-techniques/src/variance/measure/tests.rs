@@ -251,6 +251,39 @@ fn unmatched_names_prevent_the_run() {
     assert_eq!(measure.unmatched_names(), ["x"]);
 }
 
+/// Whatever keeps one from running leaves the others.
+#[test]
+fn a_configuration_that_cannot_run_ends_alone() {
+    let runs = vec![RunCircumstances::default(); 3];
+    let configuration = |name: &str| Configuration { name: name.to_owned(), runs: runs.clone(), missing: None };
+    let config = MeasureConfig {
+        only: None,
+        runs: 3,
+        configurations: vec![configuration("one"), configuration("other")],
+        layers: vec![Layer::Code],
+        fresh_by: Isolation::Fork,
+        seconds: f64::INFINITY,
+    };
+    let (mut measure, mut layers) = (Measure::new(config), LayerLiterals::default());
+    measure.observe(&listed(&["a"], false), Recordings::EMPTY);
+    let mut sessions = 0;
+    while let Some(session) = measure.next_sessions(Recordings::EMPTY).pop() {
+        sessions += 1;
+        if session.id.0 % 2 == 0 {
+            let (left, why) = (session.tests.clone(), Some("no module pytest".to_owned()));
+            measure.observe(&Event::SessionEnded { session: session.id, left, why }, Recordings::EMPTY);
+            continue;
+        }
+        layers.attempt(Layer::Code, Some("1"));
+        let attempt = attempt(&session, &session.tests[0], Outcome::Passed);
+        measure.observe(&Event::AttemptEnded(attempt), Recordings::EMPTY);
+    }
+    assert_eq!(sessions, 4, "three of one and one of the other");
+    let measured = measure.measured(Recordings { layers: &layers, ..Recordings::EMPTY });
+    assert_eq!((measured.configurations[0].runs, measured.configurations[1].runs), (3, 0));
+    assert_eq!(measured.configurations[1].missing.as_deref(), Some("no module pytest"));
+}
+
 /// Configurations take turns, each run has its world and order, and one that cannot be run has none.
 #[test]
 fn configurations_are_measured_in_turns() {

@@ -96,14 +96,21 @@ final class BranchInstrumenter {
         int ordinal = counts.merge(line.getValue(), 1, Integer::sum);
         String[] ways = new String[targets.length];
         for (int index = 0; index < ways.length; index++) {
-            ways[index] = "branch " + ordinal + (ways.length == 2 ? index == 0 ? ", jump" : ", no jump" : ", case " + (index + 1)) + destination(targets[index]);
+            ways[index] = "branch " + ordinal + way(targets, index);
         }
         return executed.addBranches(file, line.getValue(), ways);
     }
 
-    private String destination(int target) {
-        Map.Entry<Integer, Integer> line = lines.floorEntry(target);
-        return line == null ? "" : ", to line " + line.getValue();
+    /** The line that it leads to, where that tells it from the other ways. */
+    private String way(int[] targets, int index) {
+        Map.Entry<Integer, Integer> line = lines.floorEntry(targets[index]);
+        String destination = line == null ? "" : " to line " + line.getValue();
+        if (targets.length > 2) {
+            return ", case " + (index + 1) + destination;
+        }
+        Map.Entry<Integer, Integer> other = lines.floorEntry(targets[1 - index]);
+        boolean isSame = line == null || other == null || line.getValue().equals(other.getValue());
+        return isSame ? index == 0 ? ", jump" : ", no jump" : destination;
     }
 
     private void insert(int pc, int duplicate, String probe, String descriptor, int... numbers) throws IOException {
