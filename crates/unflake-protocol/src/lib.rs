@@ -66,7 +66,7 @@ pub mod variables {
     pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
     /// All of them.
-    pub const ALL: [&str; 16] = [
+    pub const ALL: [&str; 17] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
