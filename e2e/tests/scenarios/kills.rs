@@ -157,8 +157,10 @@ fn finish_killed(running: RunningProcess<'_>, sandbox: &Sandbox) -> RunOutput {
     let result = running.finish_in_parallel();
     thread::sleep(Duration::from_secs(1));
     let old = SystemTime::now() - Duration::from_secs(120);
+    let entries = fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten();
+    let of_runs = entries.filter(|one| one.file_name().as_encoded_bytes().starts_with(b"unflake-run-"));
     let mut is_left = false;
-    for directory in fs::read_dir(sandbox.root().join("tmp")).unwrap().flatten() {
+    for directory in of_runs {
         is_left = true;
         File::open(directory.path()).unwrap().set_modified(old).unwrap();
     }

@@ -62,19 +62,22 @@ class ReportForwarder:
             raise OSError("reports of tests cannot be written to " + self._path)
 
 
-def replay_reports(side, config, is_complete):
+def replay_reports(
+    side, config, is_complete, listdir=os.listdir, remove=os.remove, join=os.path.join, open_file=open, parse=json.loads
+):
     """Passes what all processes have reported to the plugins of this one.
 
     `is_complete`: no process was interrupted, so that a test without an end died with its process.
+    The defaults are from before any test ran, which may have replaced them.
     """
     hook = config.hook
-    names = [name for name in os.listdir(side) if name.startswith(PREFIX)]
+    names = [name for name in listdir(side) if name.startswith(PREFIX)]
     for name in sorted(names, key=lambda name: int(name[len(PREFIX) :])):
-        path = os.path.join(side, name)
+        path = join(side, name)
         running = None
-        with open(path, encoding="utf-8") as lines:
+        with open_file(path, encoding="utf-8") as lines:
             for line in lines:
-                kind, what, *location = json.loads(line)
+                kind, what, *location = parse(line)
                 if kind == "report":
                     report = hook.pytest_report_from_serializable(config=config, data=what)
                     hook.pytest_runtest_logreport(report=report)
@@ -90,7 +93,7 @@ def replay_reports(side, config, is_complete):
             report = TestReport(nodeid, location, {}, "failed", DIED, "call")
             hook.pytest_runtest_logreport(report=report)
             hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)
-        os.remove(path)
+        remove(path)
 
 
 def why_one_process(config):

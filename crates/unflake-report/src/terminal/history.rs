@@ -46,7 +46,7 @@ impl HistoryRow<'_> {
             (Purpose::Suite, 0) => format!("suite{after}"),
             (Purpose::Suite, _) => "immediate retry".to_owned(),
             (Purpose::AtEnd, _) => "retry after the suite".to_owned(),
-            (Purpose::Again, _) => format!("whole process again{after}"),
+            (Purpose::Again, _) => format!("its process repeated{after}"),
             (Purpose::Stress, _) => "under stress".to_owned(),
             (Purpose::Look, _) => "traced, alone".to_owned(),
             (Purpose::Twice, _) if self.origin == Isolation::InProcess => "in-process environment".to_owned(),

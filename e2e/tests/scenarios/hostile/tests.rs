@@ -23,13 +23,14 @@ const OUTCOME_LOG: &str = "import os\n\
      def pytest_configure(config): config.pluginmanager.register(Log())\n";
 
 /// One of each kind: exceptions, texts, descriptors, modules, limits, processes, deaths.
-const SAMPLE: [&str; 16] = [
+const SAMPLE: [&str; 17] = [
     "system_exit_0",
     "base_exception",
     "huge_message",
     "json_output",
     "closes_low_descriptors",
     "patches_exit",
+    "patches_listdir",
     "removes_agent",
     "changes_to_deleted_directory",
     "lowers_file_limit",

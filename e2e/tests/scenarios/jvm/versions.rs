@@ -44,7 +44,7 @@ impl VersionCombination {
     }
 
     /// Surefire 2.22 writes parameter types in braces. All versions report each row of a test of TestNG,
-    /// which is one test to unflake, and name methods of plain classes with their class.
+    /// which is one test to unflake, and name methods of plain classes with their class or with `()`.
     fn as_named_by_unflake(&self, plain: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
         let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (test, outcomes) in plain {
@@ -53,6 +53,8 @@ impl VersionCombination {
             let name = if is_row { test.split('[').next().unwrap_or_default() } else { &test };
             let (class, method) = name.split_once('#').expect("tests have a class");
             let method = method.strip_prefix(&format!("{class}.")).unwrap_or(method);
+            let is_plain = self.sources.as_deref() == Some("plain");
+            let method = method.strip_suffix("()").filter(|_| is_plain).unwrap_or(method);
             named.entry(format!("{class}#{method}")).or_default().extend(outcomes);
         }
         let failed = |outcomes: &BTreeSet<String>| outcomes.len() > 1 && outcomes.contains("failed");

@@ -12,8 +12,8 @@ import unflake.jvm.run.TestModule;
 
 /**
  * Runs methods that look like tests in classes of no test framework, as Surefire's provider for
- * JUnit 3 does: public instance methods whose names start with "test", all of a class on one object.
- * Whether {@code setUp} and {@code tearDown} run depends on the version of Surefire, which is asked.
+ * JUnit 3 does: public instance methods whose names start with "test". Whether all of a class run on
+ * one object, and {@code setUp} and {@code tearDown}, depends on the version of Surefire, which is asked.
  * Annotations of a framework that Surefire did not find have no effect.
  */
 public final class PlainTests implements TestFramework {
@@ -118,7 +118,7 @@ public final class PlainTests implements TestFramework {
 
     private Throwable setUp(Class<?> type) {
         try {
-            if (current != type) {
+            if (current != type || Fixture.hasObjectPerTest()) {
                 fixture = Fixture.of(type);
                 current = type;
             }
@@ -151,6 +151,8 @@ public final class PlainTests implements TestFramework {
             "org.apache.maven.surefire.junit.PojoTestSet", "org.apache.maven.surefire.testset.PojoTestSet"
         };
 
+        private static final String WITH_OBJECT_PER_TEST = "org.apache.maven.surefire.junit.PojoTestSetExecutor";
+
         private final Object instance;
         private final Method setUp;
         private final Method tearDown;
@@ -159,6 +161,15 @@ public final class PlainTests implements TestFramework {
             this.instance = instance;
             this.setUp = setUp;
             this.tearDown = tearDown;
+        }
+
+        static boolean hasObjectPerTest() {
+            try {
+                Class.forName(WITH_OBJECT_PER_TEST, false, Fixture.class.getClassLoader());
+                return true;
+            } catch (ClassNotFoundException | LinkageError absent) {
+                return false;
+            }
         }
 
         static Fixture of(Class<?> type) throws ReflectiveOperationException {
