@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
+use crate::project::shard::ShardSpec;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
@@ -41,6 +42,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         None => None,
     };
     let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
+    let shard = ShardSpec::new(&args.sharding, !args.tests.is_empty(), settings)?;
     let measuring = MeasureConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         runs: args.runs,
@@ -49,7 +51,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         seconds,
     };
     let mut measure = Measure::new(measuring);
-    let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
+    let run = TechniqueRun { recorders, shard, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut measure)?;
     if let Some(name) = measure.unmatched_names().first() {
         return Err(CommandError::unknown_test(name, done.record.test_names()));
