@@ -156,14 +156,14 @@ fn searches_run_in_shards_too() {
     assert_eq!(codes, [0, 1]);
     let merged = sandbox.unflake(["history", "merge"]).finish().expect_exit(1).stdout;
     assert!(merged.starts_with("2 shards: 9 tests planned, 9 executed"), "{merged}");
-    assert!(merged.contains("test_e.py::test_leaks"), "{merged}");
+    assert!(merged.contains("test_e.py::test_leaks") && merged.contains("1 finding, in shard "), "{merged}");
 
     let mut executed = 0;
     for number in ["1/2", "2/2"] {
         let arguments = ["measure", "--shard", number, "--shard-group", "y", "--runs", "2", "--layer", "verdict", "--"];
         let command = pytest();
         let output = sandbox.unflake(arguments.into_iter().chain(command.split(' '))).finish().expect_exit(0).stdout;
-        executed += output.split(' ').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
+        executed += output.split_whitespace().next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
     }
     assert_eq!(executed, 9, "both shards together measure all tests");
     let merged = sandbox.unflake(["history", "merge", "--shard-group", "y"]).finish().expect_exit(0).stdout;

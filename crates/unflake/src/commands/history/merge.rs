@@ -223,6 +223,7 @@ impl ShardedSuite {
         let (shortest, longest) =
             seconds.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
         let times = match shortest.is_finite() {
+            true if reported == 1 => format!("; it took {longest:.1} s"),
             true => format!("; they took {shortest:.1} s to {longest:.1} s"),
             false => String::new(),
         };
@@ -245,6 +246,8 @@ impl ShardedSuite {
                 let what = match (exit, real) {
                     (Exit::RealFailures, 1) => "1 real failure".to_owned(),
                     (Exit::RealFailures, real) if real > 1 => format!("{real} real failures"),
+                    (Exit::RealFailures, _) if record.findings.len() == 1 => "1 finding".to_owned(),
+                    (Exit::RealFailures, _) => format!("{} findings", record.findings.len()),
                     _ => exit.meaning().to_owned(),
                 };
                 return exit.because(format!("{what}, in {which} {}", shards.join(", ")));
