@@ -168,6 +168,8 @@ pub struct Capabilities {
     pub layers: bool,
     /// A fresh environment takes about a second to start, so searches of few runs come first.
     pub slow_starts: bool,
+    /// The tests are known only once all of them have run.
+    pub lists_by_running: bool,
     /// Tests can be isolated from each other inside one process.
     pub in_process_isolation: Option<InProcessIsolation>,
 }
@@ -185,6 +187,7 @@ impl Capabilities {
         dependencies: false,
         layers: false,
         slow_starts: false,
+        lists_by_running: false,
         in_process_isolation: None,
     };
 

@@ -6,6 +6,7 @@ use unflake_model::{Feedback, Finding, Fingerprint, PreparedReport, TestId, Time
 use crate::database::{Result, Row};
 use crate::enum_columns::Json;
 use crate::read::limit_param;
+use crate::write::Writer;
 use crate::{RunId, Store, StoreError, TestKey};
 
 /// A finding as it was reported.
@@ -35,16 +36,7 @@ pub struct ReadyReport {
 impl Store {
     /// Stores the findings of a run in one transaction.
     pub fn record_findings(&mut self, run: RunId, findings: &[Finding]) -> Result<(), StoreError> {
-        self.write(|writer| {
-            for finding in findings {
-                let test = writer.test(&finding.test)?;
-                writer.database.put(
-                    "INSERT INTO finding (run, test, fingerprint, body) VALUES (?, ?, ?, ?)",
-                    params![run.0, test, finding.id().0, Json(finding)],
-                )?;
-            }
-            Ok(())
-        })
+        self.write(|writer| writer.findings(run, findings))
     }
 
     /// The latest version of each finding, newest first. Findings that this version of unflake
@@ -142,6 +134,19 @@ impl Store {
                 })
             },
         )
+    }
+}
+
+impl Writer<'_> {
+    pub(crate) fn findings(&mut self, run: RunId, findings: &[Finding]) -> Result<()> {
+        for finding in findings {
+            let test = self.test(&finding.test)?;
+            self.database.put(
+                "INSERT INTO finding (run, test, fingerprint, body) VALUES (?, ?, ?, ?)",
+                params![run.0, test, finding.id().0, Json(finding)],
+            )?;
+        }
+        Ok(())
     }
 }
 

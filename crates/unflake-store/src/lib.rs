@@ -8,7 +8,7 @@
 //! 3. No attempt is ever changed or deleted, except by [`Store::prune`]. A report of another program is imported once, however
 //!    often it is given.
 //! 4. Several processes may record into the same history at once. Writers wait for each other,
-//!    readers never wait.
+//!    readers never wait, except on a server for the end of [`Store::prune`].
 //! 5. Data that this version does not understand is not changed.
 //! 6. A password is never printed.
 //!
@@ -36,6 +36,7 @@ mod renames;
 mod report;
 mod run;
 mod schema;
+mod shards;
 mod test_names;
 mod write;
 
@@ -58,6 +59,7 @@ pub use read::{LearnedDependencies, StoredAttempt};
 pub use renames::TestRename;
 pub use report::{Report, ReportFacts, ReportId, ReportedExecution};
 pub use run::{Host, Revision, Run, RunFacts, RunId};
+pub use shards::{ShardPlan, ShardRun};
 pub use test_names::test_names_in;
 
 /// The file name of the database within the directory of the store.

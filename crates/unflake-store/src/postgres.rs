@@ -25,7 +25,7 @@ use tokio_postgres::types::{ToSql as PgToSql, Type};
 use tokio_postgres::{Error, RowStream};
 
 use crate::database::{DatabaseError, Result};
-use connection::Connection;
+use connection::ServerConnection;
 use rows::ArrayStatement;
 use value::PgValue;
 
@@ -41,7 +41,7 @@ const BATCH_BYTES: usize = 1 << 20;
 
 pub(crate) struct Client {
     address: ServerAddress,
-    connection: Connection,
+    connection: ServerConnection,
     /// Statements that have not been sent, in order.
     pending: Vec<Pending>,
     pending_size: BatchSize,
@@ -84,7 +84,7 @@ impl Client {
     pub(crate) fn connect(address: &ServerAddress) -> Result<Self> {
         Ok(Self {
             address: address.clone(),
-            connection: Connection::open(address)?,
+            connection: ServerConnection::open(address)?,
             pending: Vec::new(),
             pending_size: BatchSize::default(),
             in_transaction: false,
@@ -108,7 +108,7 @@ impl Client {
         if !ended || self.in_transaction {
             return Ok(false);
         }
-        self.connection = Connection::open(&self.address)?;
+        self.connection = ServerConnection::open(&self.address)?;
         Ok(true)
     }
 

@@ -34,7 +34,7 @@ const LONGEST_RUN: i64 = 7 * 24 * 3600 * 1_000_000;
 
 /// The columns that refer to texts. Without an index on them, the database would read each table
 /// whole for each text that it removes, to see whether it is still referred to.
-const TEXT_COLUMNS: [(&str, &str); 12] = [
+const TEXT_COLUMNS: [(&str, &str); 14] = [
     ("attempt", "stdout"),
     ("attempt", "stderr"),
     ("failure", "kind"),
@@ -47,6 +47,8 @@ const TEXT_COLUMNS: [(&str, &str); 12] = [
     ("reported_failure", "message"),
     ("reported_failure", "trace"),
     ("sample", "groups"),
+    ("split", "body"),
+    ("shard", "planned"),
 ];
 
 impl Store {
@@ -107,10 +109,15 @@ fn remove_rows(database: &Database, retention: &Retention) -> Result<PruneCounts
         let attempts = format!("SELECT id FROM attempt WHERE circumstance IN ({circumstances})");
         count(&format!("DELETE FROM failure WHERE attempt IN ({attempts})"), limits)?;
         counts.attempts = count(&format!("DELETE FROM attempt WHERE circumstance IN ({circumstances})"), limits)?;
-        for table in ["circumstance", "event", "sample", "prepared"] {
+        for table in ["circumstance", "event", "sample", "prepared", "shard"] {
             count(&format!("DELETE FROM {table} WHERE run IN ({of_old})"), limits)?;
         }
         count("DELETE FROM assertion WHERE id IN (SELECT id FROM assertion EXCEPT SELECT assertion FROM sample)", &[])?;
+        count(
+            "DELETE FROM split WHERE suite NOT IN (SELECT suite FROM shard)
+             AND id NOT IN (SELECT max(id) FROM split GROUP BY shards)",
+            &[],
+        )?;
         // A run that something refers to stays, without attempts.
         counts.runs = count(
             &format!(

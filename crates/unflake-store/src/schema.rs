@@ -8,9 +8,10 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
 /// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
 /// files. 9: tables and stored findings get the names that the rest of unflake uses. 10: load. 11: worlds.
+/// 12: shards.
 pub(crate) const MIGRATIONS: &[&str] = &[
     VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10,
-    VERSION_11,
+    VERSION_11, VERSION_12,
 ];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
@@ -273,6 +274,30 @@ CREATE TABLE world (
     body TEXT    NOT NULL      -- JSON
 ) STRICT;
 ALTER TABLE circumstance ADD COLUMN world INTEGER;  -- its hash; NULL: not recorded
+";
+
+const VERSION_12: &str = "
+-- Of a run that was taken over from another history: what it is recognized by.
+ALTER TABLE run ADD COLUMN origin TEXT;
+
+-- How the tests of a suite were split. The latest row of a suite counts.
+CREATE TABLE split (
+    id     INTEGER PRIMARY KEY,
+    suite  TEXT    NOT NULL,  -- what its shards have in common; empty: nothing
+    shards INTEGER NOT NULL,
+    body   INTEGER NOT NULL REFERENCES text  -- JSON: the tests of each shard, by id
+) STRICT;
+
+-- A run that was one shard of a suite.
+CREATE TABLE shard (
+    run     INTEGER PRIMARY KEY REFERENCES run,
+    number  INTEGER NOT NULL,  -- from 1
+    shards  INTEGER NOT NULL,
+    suite   TEXT    NOT NULL,
+    listed  INTEGER NOT NULL,  -- tests that the runner listed, for all shards together
+    listing TEXT    NOT NULL,  -- a hash of their names
+    planned INTEGER NOT NULL REFERENCES text  -- JSON: the tests of this shard, by id
+) STRICT;
 ";
 
 pub(crate) fn version(connection: &Connection) -> Result<i32> {

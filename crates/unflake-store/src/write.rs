@@ -16,26 +16,7 @@ use crate::{Revision, RunFacts, RunId, Store, StoreError};
 
 impl Store {
     pub fn begin(&mut self, run: &RunFacts) -> Result<RunId, StoreError> {
-        self.write(|writer| {
-            let id = writer.insert(
-                "INSERT INTO run (command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    &Json(&run.command),
-                    &run.cwd,
-                    &run.started.0,
-                    &run.version,
-                    &run.host.name,
-                    &run.host.os,
-                    &run.host.arch,
-                    &run.host.cpus,
-                    &run.revision.commit,
-                    &run.revision.tree,
-                    &run.revision.dirty,
-                ],
-            )?;
-            Ok(RunId(id))
-        })
+        self.write(|writer| writer.begin(run))
     }
 
     /// For a revision that is determined only after the start of the run.
@@ -55,46 +36,7 @@ impl Store {
         if events.iter().all(|event| matches!(event, Event::AttemptStarted { .. })) {
             return Ok(());
         }
-        self.write(|writer| {
-            let mut attempts = 0;
-            for event in events {
-                match event {
-                    Event::AttemptEnded(attempt) => {
-                        writer.attempt(run, attempt)?;
-                        attempts += 1;
-                    }
-                    Event::DependenciesRecorded { test, on, .. } => writer.dependencies(run, test, on)?,
-                    Event::TestsListed { tests, deselected, .. } => writer.listing(run, tests, *deselected)?,
-                    Event::EnvironmentStarted(environment) => {
-                        writer.event(run, &StoredObservation::Environment(environment.clone()))?;
-                    }
-                    Event::WorldEntered(world) => writer.world(world)?,
-                    Event::Problem(problem) => writer.event(run, &StoredObservation::Problem(problem.clone()))?,
-                    Event::Note(text) => writer.event(run, &StoredObservation::Note(text.clone()))?,
-                    Event::SessionEnded { session, left, why } => {
-                        let left = left.iter().map(|test| writer.test(test)).collect::<Result<_>>()?;
-                        writer.event(
-                            run,
-                            &StoredObservation::SessionEnded { session: *session, left, why: why.clone() },
-                        )?;
-                    }
-                    Event::RunStarted { .. }
-                    | Event::FindingMade(_)
-                    | Event::RunEnded(_)
-                    | Event::AttemptStarted { .. }
-                    | Event::TraceRecorded { .. }
-                    | Event::LayersRecorded { .. }
-                    | Event::ChangesCompared(_)
-                    | Event::FilesLeft { .. }
-                    | Event::EarlierRuns { .. }
-                    | Event::StateLeaked { .. }
-                    | Event::ThreadsDelayed { .. }
-                    | Event::FirstPassSpread { .. }
-                    | Event::RestoreFailed { .. } => {}
-                }
-            }
-            writer.change_run("UPDATE run SET attempts = attempts + ?2 WHERE id = ?1", params![run.0, attempts])
-        })
+        self.write(|writer| writer.record(run, events))
     }
 
     pub fn finish(&mut self, run: RunId, ended: Timestamp, exit: u8) -> Result<(), StoreError> {
@@ -147,6 +89,65 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    pub(crate) fn begin(&mut self, run: &RunFacts) -> Result<RunId> {
+        let id = self.insert(
+            "INSERT INTO run (command, cwd, started, version, host, os, arch, cpus, commit_hash, tree_hash, dirty)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                &Json(&run.command),
+                &run.cwd,
+                &run.started.0,
+                &run.version,
+                &run.host.name,
+                &run.host.os,
+                &run.host.arch,
+                &run.host.cpus,
+                &run.revision.commit,
+                &run.revision.tree,
+                &run.revision.dirty,
+            ],
+        )?;
+        Ok(RunId(id))
+    }
+
+    pub(crate) fn record(&mut self, run: RunId, events: &[Event]) -> Result<()> {
+        let mut attempts = 0;
+        for event in events {
+            match event {
+                Event::AttemptEnded(attempt) => {
+                    self.attempt(run, attempt)?;
+                    attempts += 1;
+                }
+                Event::DependenciesRecorded { test, on, .. } => self.dependencies(run, test, on)?,
+                Event::TestsListed { tests, deselected, .. } => self.listing(run, tests, *deselected)?,
+                Event::EnvironmentStarted(environment) => {
+                    self.event(run, &StoredObservation::Environment(environment.clone()))?;
+                }
+                Event::WorldEntered(world) => self.world(world)?,
+                Event::Problem(problem) => self.event(run, &StoredObservation::Problem(problem.clone()))?,
+                Event::Note(text) => self.event(run, &StoredObservation::Note(text.clone()))?,
+                Event::SessionEnded { session, left, why } => {
+                    let left = left.iter().map(|test| self.test(test)).collect::<Result<_>>()?;
+                    self.event(run, &StoredObservation::SessionEnded { session: *session, left, why: why.clone() })?;
+                }
+                Event::RunStarted { .. }
+                | Event::FindingMade(_)
+                | Event::RunEnded(_)
+                | Event::AttemptStarted { .. }
+                | Event::TraceRecorded { .. }
+                | Event::LayersRecorded { .. }
+                | Event::ChangesCompared(_)
+                | Event::FilesLeft { .. }
+                | Event::EarlierRuns { .. }
+                | Event::StateLeaked { .. }
+                | Event::ThreadsDelayed { .. }
+                | Event::FirstPassSpread { .. }
+                | Event::RestoreFailed { .. } => {}
+            }
+        }
+        self.change_run("UPDATE run SET attempts = attempts + ?2 WHERE id = ?1", params![run.0, attempts])
+    }
+
     fn attempt(&mut self, run: RunId, attempt: &Attempt) -> Result<()> {
         let test = self.test(&attempt.test)?;
         let circumstance = self.circumstance(run, attempt)?;
@@ -186,7 +187,7 @@ impl Writer<'_> {
     }
 
     /// Usually writes nothing, because the tests and their locations are unchanged.
-    fn listing(&mut self, run: RunId, tests: &[Test], deselected: u32) -> Result<()> {
+    pub(crate) fn listing(&mut self, run: RunId, tests: &[Test], deselected: u32) -> Result<()> {
         let names: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
         let files: Vec<Option<&str>> = tests.iter().map(|test| test.file.as_deref()).collect();
         let asked: Vec<[&dyn ToSql; 3]> =
@@ -335,7 +336,7 @@ impl Writer<'_> {
     }
 
     /// Fails if there is no such run.
-    fn change_run(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
+    pub(crate) fn change_run(&mut self, sql: &str, params: &[&dyn ToSql]) -> Result<()> {
         if self.database.execute(sql, params)? == 0 { Err(DatabaseError::Missing) } else { Ok(()) }
     }
 

@@ -9,6 +9,7 @@
 //! - `diagnose`: why a test is flaky, by all of these
 //! - `variance`, `assertion_filter`: how runs of unchanged code differ, and tolerating it
 //! - `stress`, `score`, `quarantine`: provoking, ranking and excusing failures
+//! - `shards`: splits a suite for machines that run at once
 //! - `search`, `stats`, `finding`: what several techniques share; `simulation`: test doubles
 //!
 //! Deliberately absent: processes, files, clocks, SQL, drawing. So their tests are literals.
@@ -27,6 +28,7 @@ mod quarantine;
 mod rerun;
 mod score;
 mod search;
+mod shards;
 #[cfg(test)]
 mod simulation;
 mod stats;
@@ -61,6 +63,7 @@ pub use rerun::never_excuse::{BadPattern, NeverExcuse};
 pub use rerun::single_session::SingleSession;
 pub use score::estimate::{FlakySince, RateChange, Score, ScoredRun, TestHealth, score};
 pub use score::timeline::{TestStanding, Timeline, TimelineSource};
+pub use shards::{shard_of_unplanned, shards};
 pub use stats::failure_rate::rate_difference;
 pub use stress::{Stress, StressConfig};
 pub use technique::{Recordings, Technique};

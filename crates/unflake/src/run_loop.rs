@@ -4,7 +4,7 @@
 //! The loop is closed here and nowhere else. An observation is stored before a technique observes
 //! it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,9 +22,11 @@ use crate::config::settings::Settings;
 use crate::diagnostics;
 use crate::failing_seed::SeedSearch;
 use crate::history::recorder::HistoryRecorder;
+use crate::history::shards;
 use crate::project::base_worktree;
 use crate::project::comparison::ComparisonBase;
 use crate::project::left_files;
+use crate::project::shard::ShardSpec;
 use crate::project::source_files;
 use crate::recorders::Recorders;
 use crate::repro_command::{ReproCommands, in_copies};
@@ -43,6 +45,8 @@ pub(crate) struct Gathered {
     pub(crate) language: Option<String>,
     pub(crate) tests: Vec<Test>,
     pub(crate) deselected: u32,
+    /// Tests that were listed and that other shards run.
+    pub(crate) of_other_shards: usize,
     pub(crate) attempts: Vec<Attempt>,
     /// The worlds of the attempts.
     pub(crate) worlds: Vec<World>,
@@ -149,6 +153,9 @@ pub(crate) struct RunLoop<'a> {
     compare: Option<ComparisonBase>,
     /// Finds seeds with which flaky tests fail.
     seeds: Option<SeedSearch>,
+    shard: Option<ShardSpec>,
+    /// The tests of the shard, once they are listed.
+    of_shard: Option<HashSet<TestId>>,
     /// The base revision, once it has been determined; empty if there is none.
     base: Option<String>,
     began: Instant,
@@ -175,6 +182,8 @@ impl<'a> RunLoop<'a> {
             here,
             compare: None,
             seeds: None,
+            shard: None,
+            of_shard: None,
             base: None,
             began: Instant::now(),
             written: None,
@@ -195,6 +204,11 @@ impl<'a> RunLoop<'a> {
     /// Compares with the base when the technique asks for dependencies.
     pub(crate) fn with_comparison(self, compare: Option<ComparisonBase>) -> Self {
         Self { compare, ..self }
+    }
+
+    /// Runs one shard of the suite.
+    pub(crate) fn with_shard(self, shard: Option<ShardSpec>) -> Self {
+        Self { shard, ..self }
     }
 
     /// Looks for seeds with which flaky tests fail every time.
@@ -374,6 +388,8 @@ impl<'a> RunLoop<'a> {
         let judged = self.assertions.as_mut().map(|policy| self.recorders.judge(batch, &mut **policy));
         let batch = judged.as_deref().unwrap_or(batch);
         self.memory.record(batch);
+        let of_shard = self.without_other_shards(batch);
+        let batch = of_shard.as_deref().unwrap_or(batch);
         for event in batch {
             diagnostics::log_event(event);
             self.recorders.record(event);
@@ -385,6 +401,24 @@ impl<'a> RunLoop<'a> {
         }
         let now = self.now();
         let _ = self.progress.tick(now, &mut io::stderr());
+    }
+
+    /// The events with the tests of this shard only, where they list tests. The history has all.
+    fn without_other_shards(&mut self, batch: &[Event]) -> Option<Vec<Event>> {
+        let spec = self.shard.as_ref()?;
+        if !batch.iter().any(|event| matches!(event, Event::TestsListed { .. })) {
+            return None;
+        }
+        let mut batch = batch.to_vec();
+        for event in &mut batch {
+            if let Event::TestsListed { tests, .. } = event {
+                let own = self.of_shard.get_or_insert_with(|| shards::plan(self.memory, spec, tests));
+                let all = tests.len();
+                tests.retain(|test| own.contains(&test.id));
+                self.gathered.of_other_shards = all - tests.len();
+            }
+        }
+        Some(batch)
     }
 
     /// Whether it belongs to a session of the assertion policy, which the technique did not

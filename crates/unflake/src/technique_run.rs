@@ -23,6 +23,7 @@ use crate::history::recorder::HistoryRecorder;
 use crate::interrupt::{remember_signals, stop_on_signals};
 use crate::output::report_files::{ReportFiles, RunSummary};
 use crate::project::comparison::ComparisonBase;
+use crate::project::shard::ShardSpec;
 use crate::recorders::Recorders;
 use crate::run_loop::{Gathered, RunLoop};
 
@@ -46,6 +47,8 @@ pub(crate) struct TechniqueRun<'a> {
     pub(crate) gates: Gate<'a>,
     /// The time budget in seconds, where there is one.
     pub(crate) budget: Option<f64>,
+    /// Which shard of the suite to run; None: all of it.
+    pub(crate) shard: Option<ShardSpec>,
 }
 
 impl<'a> TechniqueRun<'a> {
@@ -62,6 +65,7 @@ impl<'a> TechniqueRun<'a> {
             recorders: Recorders::default(),
             gates: Box::new(|_, _| false),
             budget: None,
+            shard: None,
         }
     }
 
@@ -88,7 +92,7 @@ impl<'a> TechniqueRun<'a> {
         technique: &mut dyn Technique,
         assertions: Option<&mut dyn AssertionPolicy>,
     ) -> Result<FinishedRun<'a>, CommandError> {
-        let Self { context, settings, launch, files, progress, compare, seeds, recorders, gates, budget } = self;
+        let Self { context, settings, launch, files, progress, compare, seeds, recorders, gates, budget, shard } = self;
         let command = &settings.command.value;
         diagnostics::log_launch(&launch);
         let mut history = HistoryRecorder::begin(&settings.store, command, &context.here)?;
@@ -98,6 +102,7 @@ impl<'a> TechniqueRun<'a> {
         let mut run_loop = RunLoop::new(technique, &mut history, progress, &context.here)
             .with_recorders(recorders)
             .with_comparison(compare)
+            .with_shard(shard)
             .with_seed_search(seeds);
         if let Some(policy) = assertions {
             run_loop = run_loop.with_assertions(policy);
@@ -206,5 +211,14 @@ pub(crate) fn inconclusive(record: &Gathered, interrupted: impl Into<String>) ->
     if !record.problems.is_empty() || !record.listed {
         return Some(Exit::Runner.because("the tests could not run"));
     }
-    record.tests.is_empty().then(|| Exit::NoTests.because("no tests found"))
+    no_tests(record)
+}
+
+/// The conclusion where there are no tests to run. That is an error, unless other shards have them.
+pub(crate) fn no_tests(record: &Gathered) -> Option<Conclusion> {
+    let conclusion = match record.of_other_shards {
+        0 => Exit::NoTests.because("no tests found"),
+        _ => Exit::Success.because("there are more shards than tests, and none for this one"),
+    };
+    record.tests.is_empty().then_some(conclusion)
 }

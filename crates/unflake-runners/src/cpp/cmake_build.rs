@@ -235,11 +235,11 @@ struct IndexedReply {
 
 #[derive(Deserialize)]
 struct CodeModel {
-    configurations: Vec<Configuration>,
+    configurations: Vec<CMakeConfiguration>,
 }
 
 #[derive(Deserialize)]
-struct Configuration {
+struct CMakeConfiguration {
     #[serde(default)]
     name: String,
     targets: Vec<ListedTarget>,
@@ -298,7 +298,7 @@ fn targets(replies: &Path) -> Option<Vec<Target>> {
     let model: CodeModel = json(&replies.join(&model.json_file))?;
     let has_several = model.configurations.len() > 1;
     let mut all = Vec::new();
-    for Configuration { name: configuration, targets } in model.configurations {
+    for CMakeConfiguration { name: configuration, targets } in model.configurations {
         for ListedTarget { name, json_file } in targets {
             let reply: TargetReply = json(&replies.join(json_file))?;
             let artifacts = reply.artifacts.into_iter().map(|artifact| artifact.path).collect();

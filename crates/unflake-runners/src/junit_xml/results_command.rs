@@ -42,7 +42,7 @@ pub(crate) struct ResultsCommand;
 static PROFILE: Profile = Profile {
     name: "JUnit XML",
     language: "any language",
-    capabilities: Capabilities { fork: true, ..Capabilities::NONE },
+    capabilities: Capabilities { fork: true, lists_by_running: true, ..Capabilities::NONE },
     options: &[
         RunnerOption {
             name: "results",

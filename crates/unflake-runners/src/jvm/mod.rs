@@ -44,6 +44,7 @@ const PROFILE: Profile = Profile {
         dependencies: true,
         layers: true,
         slow_starts: true,
+        lists_by_running: false,
         in_process_isolation: Some(InProcessIsolation {
             name: "class loader",
             limits: "ran twice in class loaders only: state outside of the project's classes may hide a leak (--fresh-by process gives each test a JVM)",

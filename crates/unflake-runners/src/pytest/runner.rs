@@ -87,6 +87,7 @@ static PROFILE: Profile = Profile {
         dependencies: true,
         layers: true,
         slow_starts: false,
+        lists_by_running: false,
         in_process_isolation: None,
     },
     files: ProjectFiles {

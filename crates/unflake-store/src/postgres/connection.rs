@@ -24,15 +24,15 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const USE_UTF8: &str = "Create a UTF-8 database (createdb -E UTF8 -T template0 NAME)";
 const USE_SCRAM: &str = "Configure scram-sha-256 in pg_hba.conf, and TLS if channel_binding=require";
 
-/// Everything runs in the thread that asks, and only while it waits.
-pub(super) struct Connection {
+/// A connection to a server. Everything runs in the thread that asks, and only while it waits.
+pub(super) struct ServerConnection {
     runtime: Runtime,
     /// None only while the connection closes.
     client: Option<Client>,
     task: JoinHandle<Result<(), Error>>,
 }
 
-impl Connection {
+impl ServerConnection {
     pub(super) fn open(address: &ServerAddress) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let (client, task) = runtime.block_on(open(address))?;
@@ -63,7 +63,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for ServerConnection {
     /// Without a goodbye the server logs an unexpected disconnect.
     fn drop(&mut self) {
         self.client = None;

@@ -27,7 +27,7 @@ pub(super) struct ArrayStatement {
 
 /// A query that runs for every row. Its first column is the number of the row, from 1.
 pub(super) fn query(sql: &str, rows: Vec<Vec<PgValue>>) -> ArrayStatement {
-    let source = Source::new(rows);
+    let source = RowSource::new(rows);
     let sql = dialect::fill(sql, &|parameter| source.terms[parameter - 1].clone());
     ArrayStatement {
         sql: format!("SELECT v.n, q.* FROM {} CROSS JOIN LATERAL ({sql}) AS q ORDER BY v.n", source.sql),
@@ -39,7 +39,7 @@ pub(super) fn query(sql: &str, rows: Vec<Vec<PgValue>>) -> ArrayStatement {
 /// `INSERT INTO … VALUES (?, ?)`, or could change a row twice.
 pub(super) fn insert(sql: &str, rows: Vec<Vec<PgValue>>) -> Result<ArrayStatement, Vec<Vec<PgValue>>> {
     let Some((head, tail)) = insert_parts(sql) else { return Err(rows) };
-    let source = Source::new(rows);
+    let source = RowSource::new(rows);
     let terms = source.terms.join(", ");
     Ok(ArrayStatement {
         sql: format!("{head} SELECT {terms} FROM {} ORDER BY v.n {tail}", source.sql),
@@ -56,14 +56,14 @@ fn insert_parts(sql: &str) -> Option<(&str, &str)> {
 }
 
 /// The rows as a table `v` with a column for each parameter, and `n`, the number of the row.
-struct Source {
+struct RowSource {
     sql: String,
     /// What stands for each parameter.
     terms: Vec<String>,
     params: Vec<(PgColumn, Type)>,
 }
 
-impl Source {
+impl RowSource {
     fn new(rows: Vec<Vec<PgValue>>) -> Self {
         let count = rows.len();
         let (mut arrays, mut names, mut terms, mut params) = (Vec::new(), String::new(), Vec::new(), Vec::new());

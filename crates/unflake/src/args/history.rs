@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::args::help::{READS, long_help};
-use crate::args::options::groups::MainBranchArg;
+use crate::args::options::groups::{MainBranchArg, OutputArgs};
 use crate::args::options::setting_options::StoreOption;
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -26,6 +26,11 @@ pub(crate) enum HistoryCommand {
     /// Copies all of it or nothing, and leaves the source unchanged. Copying again adds what is
     /// new.
     Copy(HistoryCopyArgs),
+    /// Report on all shards of a suite
+    ///
+    /// Takes the runs of `--shard` over from other histories, once each, and reports on all shards
+    /// of the latest suite, or of the one that you name.
+    Merge(HistoryMergeArgs),
     /// Remove old results
     ///
     /// Only when you ask for it: nothing is removed otherwise. Findings, feedback, and what is
@@ -170,7 +175,6 @@ fn copy_help() -> String {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = prune_help())]
-#[group(id = "what", required = true, multiple = true, args = ["older_than", "output_older_than"])]
 pub(crate) struct HistoryPruneArgs {
     /// Remove runs and imported reports older than this, such as 90d
     #[arg(long, value_name = "AGE")]
@@ -217,4 +221,35 @@ fn export_help() -> String {
         ("unflake history export - --newer-than 7d | duckdb -c \"FROM '/dev/stdin'\"", "Analyze the last week."),
     ];
     long_help(&examples, &[(Exit::Success, "everything is written")], READS)
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = merge_help())]
+pub(crate) struct HistoryMergeArgs {
+    /// Histories of shards: directories, or postgres://USER@HOST/DATABASE
+    #[arg(value_name = "FROM")]
+    pub(crate) from: Vec<String>,
+
+    /// What the shards share [default: as the latest shard]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) shard_group: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) store: StoreOption,
+}
+
+fn merge_help() -> String {
+    let examples = [
+        ("unflake history merge", "Report on all shards that ran with this history."),
+        ("unflake history merge shard-*/.unflake --junit all.xml", "Take over their results; write one report."),
+    ];
+    let own = [
+        (Exit::Success, "all shards ran all their tests, and none failed the suite"),
+        (Exit::RealFailures, "a shard exited with 1"),
+        (Exit::Incomplete, "a shard is missing, or planned tests did not run"),
+    ];
+    long_help(&examples, &own, READS)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::groups::{CommandArgs, OutputArgs, ShardArgs};
 use crate::args::options::setting_options::{
     ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
@@ -60,6 +60,9 @@ pub(crate) struct MeasureArgs {
     /// Write a page with all differences
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sharding: ShardArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::groups::{CommandArgs, OutputArgs, ShardArgs};
 use crate::args::options::setting_options::{
     ATTEMPT, BASE, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
@@ -50,6 +50,9 @@ pub(crate) struct NioArgs {
     /// Do not search for the leaked state
     #[arg(long)]
     pub(crate) no_state: bool,
+
+    #[command(flatten)]
+    pub(crate) sharding: ShardArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::help::{RUNS_TESTS, long_help};
-use crate::args::options::groups::{CommandArgs, OutputArgs};
+use crate::args::options::groups::{CommandArgs, OutputArgs, ShardArgs};
 use crate::args::options::setting_options::{
     ATTEMPT, CHANGE, CLASS_PATH, JOBS, PRIVATE, RERUNS, RESULT_FILES, STORE, SettingGroup, SettingOptions,
     UsesSettings, VERIFY_BASE,
@@ -33,6 +33,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) filtering: FilteringArgs,
+
+    #[command(flatten)]
+    pub(crate) sharding: ShardArgs,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -20,6 +20,7 @@ use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::output::write_file;
+use crate::project::shard::ShardSpec;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, inconclusive};
@@ -49,6 +50,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         None => None,
     };
     let recorders = Recorders::of_layers(LayerArchive::new(&layers, rules));
+    let shard = ShardSpec::new(&args.sharding, !args.tests.is_empty(), settings)?;
     let measuring = MeasureConfig {
         only: (!args.tests.is_empty()).then_some(args.tests),
         runs: args.runs,
@@ -58,7 +60,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
         seconds,
     };
     let mut measure = Measure::new(measuring);
-    let run = TechniqueRun { recorders, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
+    let run = TechniqueRun { recorders, shard, ..TechniqueRun::with_files(context, settings, launch, &args.output)? };
     let mut done = run.run(&mut measure)?;
     if let Some(name) = measure.unmatched_names().first() {
         return Err(CommandError::unknown_test(name, done.record.test_names()));

@@ -21,6 +21,7 @@ use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
+use crate::project::shard::ShardSpec;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, found_nothing, inconclusive};
 
@@ -34,6 +35,7 @@ const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
     let settings = &context.test_settings(args.settings, args.command)?;
+    let shard = ShardSpec::new(&args.sharding, args.changed || !args.tests.is_empty(), settings)?;
     let only = match args.changed {
         true => Some(changed_tests(settings, &context.here)?),
         false => (!args.tests.is_empty()).then_some(args.tests),
@@ -65,7 +67,7 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         seconds,
     });
     let facts = CommandFacts::search("nio");
-    let search = Search { facts, output: &args.output, seconds, by_change: args.changed, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: args.changed, shard, settings, context };
     search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
@@ -118,7 +120,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         fresh_by: settings.fresh_by.value,
     });
     let facts = CommandFacts { seed: Some(seed), ..CommandFacts::search("order") };
-    let search = Search { facts, output: &args.output, seconds, by_change: false, settings, context };
+    let search = Search { facts, output: &args.output, seconds, by_change: false, shard: None, settings, context };
     search.run(
         &mut order,
         |order| order.unmatched_names(),
@@ -162,6 +164,7 @@ struct Search<'a> {
     seconds: f64,
     /// Whether tests were chosen by what changed. Then a name may match no test.
     by_change: bool,
+    shard: Option<ShardSpec>,
     settings: &'a Settings,
     context: &'a Context,
 }
@@ -189,6 +192,7 @@ impl Search<'_> {
         }
         let run = TechniqueRun {
             budget: Some(self.seconds),
+            shard: self.shard.clone(),
             ..TechniqueRun::with_files(self.context, self.settings, launch, self.output)?
         };
         let mut done = run.run(technique)?;

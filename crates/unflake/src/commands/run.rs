@@ -23,8 +23,9 @@ use crate::failing_seed::SeedSearch;
 use crate::launch::{launch, private_files};
 use crate::project::affected_tests::AffectedTests;
 use crate::project::comparison::ComparisonBase;
+use crate::project::shard::ShardSpec;
 use crate::run_loop::Gathered;
-use crate::technique_run::{CommandFacts, TechniqueRun, lost_results, out_of_time};
+use crate::technique_run::{CommandFacts, TechniqueRun, lost_results, no_tests, out_of_time};
 
 /// Seeds drawn for new processes.
 const SEEDS: usize = 10;
@@ -67,6 +68,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
     let run = TechniqueRun {
         compare,
         gates: Box::new(gates),
+        shard: ShardSpec::new(&args.sharding, false, settings)?,
         seeds: if settings.fresh.value > 0 { SeedSearch::new() } else { None },
         ..TechniqueRun::with_files(context, settings, launch, &args.output)?
     };
@@ -180,8 +182,8 @@ pub(crate) fn conclude(
     if !record.listed {
         return Exit::Runner.because("the tests could not run");
     }
-    if record.tests.is_empty() {
-        return Exit::NoTests.because("no tests found");
+    if let Some(none) = no_tests(record) {
+        return none;
     }
     if gating > 0 {
         return Exit::RealFailures.because(failures(gating, "flaky") + flaky_counts);

@@ -3,4 +3,5 @@
 pub(crate) mod recorder;
 pub(crate) mod renames;
 pub(crate) mod scores;
+pub(crate) mod shards;
 pub(crate) mod test_knowledge;

@@ -32,6 +32,8 @@ pub(crate) struct HistoryRecorder {
     revision: Option<JoinHandle<Revision>>,
     /// The hash of the tested files, once it is known, if all are committed.
     tree: Option<String>,
+    /// The commit, under the same conditions.
+    commit: Option<String>,
     /// What the user should know about the history of this run.
     pub(crate) notes: Vec<String>,
     /// The tests that the history knew before the listing of this run.
@@ -57,6 +59,7 @@ impl HistoryRecorder {
             store: None,
             revision: None,
             tree: None,
+            commit: None,
             notes: Vec::new(),
             known: None,
             listed: None,
@@ -265,10 +268,25 @@ impl HistoryRecorder {
         let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take()) else { return };
         let revision = thread.join().unwrap_or_default();
         let stored = store.revision(*run, &revision);
-        self.tree = revision.tree.filter(|_| revision.dirty == Some(false));
+        let is_clean = revision.dirty == Some(false);
+        self.tree = revision.tree.filter(|_| is_clean);
+        self.commit = revision.commit.filter(|_| is_clean);
         if let Err(error) = stored {
             self.note(error.to_string());
         }
+    }
+
+    /// The tested commit, if there are no other changes.
+    pub(crate) fn clean_commit(&mut self) -> Option<String> {
+        self.store_revision();
+        self.commit.clone()
+    }
+
+    /// Runs `work` on the history. None where there is none, or where it fails, which is noted.
+    pub(crate) fn with_store<T>(&mut self, work: impl FnOnce(&mut Store, RunId) -> Result<T, StoreError>) -> Option<T> {
+        let (store, run) = self.store.as_mut()?;
+        let result = work(store, *run);
+        result.map_err(|error| self.note(error.to_string())).ok()
     }
 
     pub(crate) fn finish(&mut self, exit: u8) {

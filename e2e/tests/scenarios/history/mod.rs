@@ -1,10 +1,11 @@
-//! The history: imports, scores, renamed tests, concurrent writers and a shared server.
+//! The history: imports, scores, renamed tests, concurrent writers, a shared server and shards.
 
 mod imports;
 mod kills;
 mod postgres;
 mod renamed_tests;
 mod scores;
+mod shards;
 
 use std::fmt::Write;
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use crate::project::shard::ShardNumber;
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct CommandArgs {
     /// Test command, after `--` [default: from settings, or guessed]
@@ -49,6 +51,23 @@ pub(crate) struct OutputArgs {
     /// Write root-cause lines as SARIF, for code scanning
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub(crate) sarif: Option<PathBuf>,
+}
+
+/// One of several shards of a suite.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ShardArgs {
+    /// Run one shard of several, such as 2/8
+    ///
+    /// Each takes about the same time, by the history. All shards of a suite need the same history:
+    /// one on a server, or copies of the same file. `unflake history merge` reports on all of them.
+    #[arg(long, value_name = "N/COUNT", help_heading = "Shards")]
+    pub(crate) shard: Option<ShardNumber>,
+
+    /// What the shards of one suite share [default: the ID of the CI run]
+    ///
+    /// Without a CI, the commit. In a matrix, give the shards of each system their own.
+    #[arg(long, value_name = "NAME", requires = "shard", help_heading = "Shards", hide_short_help = true)]
+    pub(crate) shard_group: Option<String>,
 }
 
 /// The branch whose failures count in scores.

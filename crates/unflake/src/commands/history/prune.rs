@@ -15,6 +15,10 @@ pub(crate) fn run(args: HistoryPruneArgs, context: &Context) -> Result<Exit, Com
         runs_before: before("--older-than", &args.older_than)?,
         output_before: before("--output-older-than", &args.output_older_than)?,
     };
+    if retention == Retention::default() {
+        return Err(CommandError::usage("nothing says what to remove")
+            .hint("give --older-than 180d for whole runs, or --output-older-than 14d for what tests printed"));
+    }
     let mut store = scores::open(&context.store(args.store)?)?;
     let before = store.size()?;
     let removed = store.prune(&retention, args.dry_run)?;
