@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Zoned;
 use unflake_engine::{Launch, SharedBuilds};
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, ForcedValue, Isolation, NioMode,
-    Purpose, Shows, SourceLine, TestId, World,
+    Confidence, Detail, Factor, FactorEffect, FactorKind, Failure, Finding, Isolation, NioMode, Shows, SourceLine,
+    TestId, World,
 };
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
@@ -24,6 +24,10 @@ use crate::commands::factors::repro_commands::add_commands;
 use crate::commands::locate::divergence_run::{self, LocateRequest};
 use crate::commands::order_and_nio::{class_of, failed_after};
 use crate::commands::why::candidates::KnownTest;
+use crate::commands::why::evidence::{
+    SEED_OF_FORKS, compared_schedules, compared_seeds, compared_seeds_of_forks, effect_of_tracing, failures_alone,
+    is_factor, is_forced_delay, is_proven_seed, is_sure, outcomes, passing_world, ways_to_fail, worlds_that_fail,
+};
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -43,11 +47,6 @@ const MOST_TRACED: u32 = 2000;
 const FEW_TRACED: u32 = 10;
 /// Traced runs where a schedule makes the test fail, and the schedules to compare with it.
 const SCHEDULED: u32 = 20;
-/// The factor that forks follow, too.
-const SEED_OF_FORKS: &str = "random-seed";
-/// Seeds that are compared with one that makes a test fail.
-const OTHER_SEEDS: RangeInclusive<u64> = 1001..=1010;
-const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
 /// Below this failure rate a test rarely fails while it is traced.
 const RARE: f64 = 0.12;
 /// Runs of an experiment at most.
@@ -57,10 +56,6 @@ const MAX_RUNS: u32 = 1000;
 const CHECKED: usize = 4;
 const CHECKS: u32 = 3;
 const SLOW: Duration = Duration::from_secs(30);
-/// Speeds of clocks at which a test that relies on time may often fail.
-const FASTER_CLOCKS: [&str; 3] = ["10", "40", "3"];
-/// Ways to fail whose waits are forced.
-const MOST_WAYS: usize = 3;
 const INTERRUPTED: &str = "interrupted; the findings until then are complete";
 /// With fewer seconds left no further run is started.
 const SHORTEST: f64 = 2.0;
@@ -465,129 +460,6 @@ impl DiagnosisRequest<'_> {
             }
         }
     }
-}
-
-/// A proven schedule and others, for traces of failing and passing runs. Empty: none is proven.
-fn compared_schedules(record: &Gathered) -> Vec<World> {
-    let proven = record.findings.iter().find_map(|finding| match &finding.detail {
-        Detail::Factor(influence) if influence.confidence == Confidence::Proven => {
-            influence.setting.iter().find(|factor| factor.kind().at_lines)
-        }
-        _ => None,
-    });
-    let Some(fails) = proven else { return Vec::new() };
-    // Others delay threads, too: what any delay changes is no difference then.
-    let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
-    others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
-}
-
-/// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
-/// proven.
-fn compared_seeds(record: &Gathered) -> Vec<World> {
-    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
-        let Detail::Factor(influence) = &finding.detail else { return None };
-        (!influence.best.is_empty()).then_some([&influence.worst, &influence.best])
-    });
-    proven.into_iter().flatten().map(|factors| World::of(factors.clone())).collect()
-}
-
-/// A proven seed that forks follow, and many others, whose runs cost little. Empty: none is proven.
-fn compared_seeds_of_forks(record: &Gathered) -> Vec<World> {
-    let proven = record.findings.iter().filter(|finding| is_proven_seed(finding)).find_map(|finding| {
-        let Detail::Factor(influence) = &finding.detail else { return None };
-        let [seed] = &influence.setting[..] else { return None };
-        if seed.kind().name == SEED_OF_FORKS { seed.setting().parse::<u64>().ok() } else { None }
-    });
-    let seeded = |seed| World { seed: Some(seed), ..World::default() };
-    proven.map_or(Vec::new(), |fails| OTHER_SEEDS.flat_map(|other| [seeded(fails), seeded(other)]).collect())
-}
-
-/// Failures and runs of a test.
-fn outcomes(attempts: &[Attempt], test: &TestId) -> (u32, u32) {
-    let of_test = || attempts.iter().filter(|attempt| attempt.test == *test);
-    (of_test().filter(|attempt| attempt.outcome.is_failure()).count() as u32, of_test().count() as u32)
-}
-
-/// What to say where recording lines changes how often the test fails.
-fn effect_of_tracing(alone: (u32, u32), traced: (u32, u32)) -> Option<String> {
-    let ((failed, runs), (traced_failed, traced_runs)) = (alone, traced);
-    (unflake_techniques::rate_difference(alone, traced) < 0.01).then(|| {
-        format!(
-            "the test failed {traced_failed} of {traced_runs} times while its lines were recorded, and {failed} of {runs} \
-             times without: recording slows it down, and its timing matters"
-        )
-    })
-}
-
-/// The settings of factors that make the test fail.
-fn worlds_that_fail(record: &Gathered) -> impl Iterator<Item = Vec<Factor>> {
-    record.findings.iter().filter_map(|finding| match &finding.detail {
-        Detail::Factor(influence) if influence.fails => Some(influence.setting.clone()),
-        _ => None,
-    })
-}
-
-/// How the test fails where its clocks do not run at a speed at which it passes.
-fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alone: (u32, u32)) -> PassingWorld {
-    let failures =
-        ways_to_fail(&record.attempts, test).into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
-    let faster = FASTER_CLOCKS.iter().filter_map(|faster| Some(vec![speed.kind().set(faster).ok()?]));
-    let failing = std::iter::once(Vec::new()).chain(faster).collect();
-    PassingWorld { factors: vec![speed], failures, failing, alone }
-}
-
-/// The failures of a test by type and line, with their counts, the most frequent first.
-fn ways_to_fail(attempts: &[Attempt], test: &TestId) -> Vec<(Failure, u32)> {
-    let of_test = attempts.iter().filter(|attempt| attempt.test == *test);
-    let mut ways: Vec<(Failure, u32)> = Vec::new();
-    for failure in of_test.filter_map(|attempt| attempt.failure.as_ref()) {
-        let place = |failure: &Failure| (failure.kind.clone(), failure.file.clone(), failure.line);
-        match ways.iter_mut().find(|(other, _)| place(other) == place(failure)) {
-            Some((_, times)) => *times += 1,
-            None => ways.push((failure.clone(), 1)),
-        }
-    }
-    ways.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-    ways
-}
-
-/// How the test failed without other tests and without a chosen world.
-fn failures_alone(attempts: &[Attempt], test: &TestId) -> Vec<Failure> {
-    let is_alone = |attempt: &&Attempt| {
-        attempt.test == *test
-            && attempt.position == 0
-            && attempt.outcome.is_failure()
-            && matches!(attempt.purpose, Purpose::Fresh | Purpose::Look)
-    };
-    attempts.iter().filter(is_alone).filter_map(|attempt| attempt.failure.clone()).collect()
-}
-
-/// Whether a finding is about factors: they say what makes the test fail, not where.
-fn is_factor(finding: &Finding) -> bool {
-    matches!(finding.detail, Detail::Factor(_))
-}
-
-/// Whether a delay was proven to decide.
-fn is_forced_delay(finding: &Finding) -> bool {
-    match &finding.detail {
-        Detail::Divergence(found) => found.proof.as_ref().is_some_and(|proof| proof.name == ForcedValue::DELAY),
-        _ => false,
-    }
-}
-
-/// Whether seeds were proven to decide.
-fn is_proven_seed(finding: &Finding) -> bool {
-    match &finding.detail {
-        Detail::Factor(influence) => {
-            influence.confidence == Confidence::Proven && influence.setting.iter().all(|factor| is_seed(&factor.kind()))
-        }
-        _ => false,
-    }
-}
-
-/// Whether a finding is more than possible.
-fn is_sure(finding: &Finding) -> bool {
-    finding.confidence().is_some_and(|confidence| confidence < Confidence::Possible)
 }
 
 /// Runs the first printed commands; those that claim a failure, several times. One that does not

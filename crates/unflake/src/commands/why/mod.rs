@@ -3,4 +3,5 @@
 mod candidates;
 pub(crate) mod command;
 mod diagnosis_run;
+mod evidence;
 mod fix_check;
