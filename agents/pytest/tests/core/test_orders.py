@@ -153,6 +153,15 @@ def test_reports_of_forks_are_written_by_the_process_that_was_forked(project):
     assert "assert 0" in own and "the process of this test died" in own
 
 
+def test_reports_are_written_whatever_a_test_has_replaced(project):
+    unflake = project("import json, os\ndef test_a(): os.listdir = json.loads = None")
+    agent = unflake.ready()
+    assert agent.outcomes(0) == ["passed"]
+    agent.order("end", failed=0)
+    assert agent.remaining()[-1] == {"event": "bye"}
+    assert unflake.wait() == 0
+
+
 @pytest.mark.parametrize("option", ["-x", "--maxfail=2"])
 def test_limits_of_failures_need_one_process(project, option):
     assert "--maxfail" in project("def test_a(): pass", option).ready().ready["one_process"]
