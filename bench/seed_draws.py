@@ -3,9 +3,9 @@
 
     seed_draws.py [--unflake PATH] [--python PATH] [--only python,rust,cpp,java]
 
-Each sample is a test that fails with what it has drawn. For every attempt with a seed, the plain command of that test runs
-under the same seed, and so does the command of the whole suite, once. Libraries and tools that are not installed are left
-out. The last column is the number of different draws: 1 would mean that the seed does not decide.
+Each sample is a test that fails with what it has drawn. For every attempt with a seed, the plain command that unflake prints
+runs under the same seed: that of the test, and of `factors --together` that of the whole suite. They are compared with each
+other, too (`under`, all tests). Libraries and tools that are not installed are left out. The last column is the number of different draws: 1 would mean that the seed does not decide.
 """
 
 import argparse
@@ -195,7 +195,7 @@ def main():
                 ran = subprocess.run(call, cwd=place, capture_output=True, text=True, errors="replace")
                 return drawn(ran.stdout + ran.stderr)
 
-            by_seed, whole, counts = {}, {}, {}
+            by_seed, whole, counts, tests = {}, {}, {}, {}
 
             def count(sample, name, is_same):
                 same, all = counts.get((sample, name), (0, 0))
@@ -203,14 +203,20 @@ def main():
 
             for name, words in COMMANDS.items():
                 for test, sample, seed, draw in attempts(unflake, place, words, command):
-                    if (sample, seed) not in by_seed:
-                        by_seed[sample, seed] = under(seed, alone(test)).get(sample)
-                    if seed not in whole and len(whole) < MOST_WHOLE:
-                        whole[seed] = under(seed, command)
-                    count(sample, name, by_seed[sample, seed] == draw)
-            for (sample, seed), draw in by_seed.items():
-                if seed in whole:
-                    count(sample, "whole", whole[seed].get(sample) == draw)
+                    tests[sample] = test
+                    if "--together" in words:
+                        if seed not in whole:
+                            whole[seed] = under(seed, command)
+                        count(sample, name, whole[seed].get(sample) == draw)
+                    else:
+                        if (sample, seed) not in by_seed:
+                            by_seed[sample, seed] = under(seed, alone(test)).get(sample)
+                        count(sample, name, by_seed[sample, seed] == draw)
+            seed = sorted(whole)[0] if whole else None
+            for sample, test in tests.items():
+                if seed:
+                    by_seed[sample, seed] = under(seed, alone(test)).get(sample)
+                    count(sample, "whole", whole[seed].get(sample) == by_seed[sample, seed])
             for sample in sorted({sample for sample, _ in counts}):
                 cells = ["%d of %d" % counts[sample, name] if (sample, name) in counts else "none seeded" for name in [*COMMANDS, "whole"]]
                 draws = [draw for (one, _), draw in by_seed.items() if one == sample]
@@ -218,8 +224,6 @@ def main():
                 print("| %s | %s | %s |" % (language, sample, " | ".join(cells)), flush=True)
 
 
-# Seeds under which the whole suite runs, too.
-MOST_WHOLE = 3
 COMMANDS = {
     "stress": ["stress", "--for", "300", "--max-runs", "3", "--store", ":memory:"],
     "run": ["run", "--new-processes", "2", "--store", ":memory:"],

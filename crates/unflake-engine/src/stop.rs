@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
+use unflake_model::BUDGET_EXHAUSTED;
 
 const INTERRUPTED: &str = "interrupted";
-const BUDGET_EXHAUSTED: &str = "budget exhausted";
 /// How long a runner may take to stop after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 

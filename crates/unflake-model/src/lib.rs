@@ -64,7 +64,8 @@ pub use moment::{ClockSetting, Moment};
 pub use outcome::{Death, Outcome};
 pub use quarantine::{QuarantineMode, QuarantineResult, QuarantineStanding, Quarantined};
 pub use session::{
-    Concurrency, EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId, WORLD_NOT_REACHED,
+    BUDGET_EXHAUSTED, Concurrency, EnvironmentId, Isolation, Placement, Probe, Purpose, Session, SessionId,
+    WORLD_NOT_REACHED,
 };
 pub use test::{Test, TestId};
 pub use trace::{LineId, NondeterministicCall, ObservedValue, SourceLine, ThreadTrace, TraceId, Traces};

@@ -52,6 +52,8 @@ pub struct Session {
     pub seed: Option<u64>,
 }
 
+/// Why a session did not run, or not to its end, when the time budget was exhausted.
+pub const BUDGET_EXHAUSTED: &str = "budget exhausted";
 /// Why a session did not run where no process could be put into its world.
 pub const WORLD_NOT_REACHED: &str = "the preloaded library does not reach the runner";
 

@@ -22,8 +22,8 @@ pub(crate) mod company;
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Coverage, Event, Finding, Granularity, Isolation, Outcome, PrivatePart, ProblemKind, Purpose, Replay,
-    Session, SessionId, TestId, VerdictKind, World, WorldId,
+    Attempt, BUDGET_EXHAUSTED, Coverage, Event, Finding, Granularity, Isolation, Outcome, PrivatePart, ProblemKind,
+    Purpose, Replay, Session, SessionId, TestId, VerdictKind, World, WorldId,
 };
 
 use crate::finding::{counted_verdict, load_remark};
@@ -313,7 +313,8 @@ impl Technique for Stress {
             }
             Event::AttemptEnded(attempt) => self.observe_attempt(attempt),
             Event::Problem(problem) => self.has_lost_results |= problem.kind == ProblemKind::Protocol,
-            Event::SessionEnded { left, why: Some(why), .. } => {
+            // A test for which no time was left may run the next time.
+            Event::SessionEnded { left, why: Some(why), .. } if why != BUDGET_EXHAUSTED => {
                 for test in left {
                     if let Some(at) = self.at.get(test) {
                         self.tests[*at].left.get_or_insert_with(|| why.clone());

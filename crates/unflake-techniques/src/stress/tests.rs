@@ -234,3 +234,17 @@ fn a_crash_is_never_flaky() {
     });
     assert_eq!(stress.findings(Recordings::EMPTY)[0].verdict().unwrap().kind, VerdictKind::Real);
 }
+
+#[test]
+fn a_test_for_which_no_time_was_left_is_not_left_out() {
+    let mut stress = stress(&["a", "b", "c"], 60.0, None);
+    let sessions = stress.next_sessions(Recordings::EMPTY);
+    let [a, b, c] = &sessions[..] else { panic!("{sessions:?}") };
+    stress.observe(&Event::AttemptEnded(attempt(a, &a.tests[0], Outcome::Passed)), Recordings::EMPTY);
+    for (session, why) in [(b, BUDGET_EXHAUSTED), (c, "its process could not be started")] {
+        let (left, why) = (session.tests.clone(), Some(why.to_owned()));
+        stress.observe(&Event::SessionEnded { session: session.id, left, why }, Recordings::EMPTY);
+    }
+    let coverage = stress.coverage().unwrap();
+    assert_eq!((coverage.tests, coverage.tried, coverage.left_out, coverage.complete), (3, 1, 1, false));
+}

@@ -7,6 +7,7 @@
 mod enter;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -121,7 +122,9 @@ impl PrivatePlan {
         let own = [Some(request.project.clone()), std::env::home_dir()].into_iter().flatten();
         let is_writable = |path: &PathBuf| nix::unistd::access(path, nix::unistd::AccessFlags::W_OK).is_ok();
         let written = own.filter_map(|path| path.canonicalize().ok()).filter(is_writable);
-        let written = written.filter(|path| is_overlaid(&path)).collect();
+        // The project may be the home.
+        let written: BTreeSet<PathBuf> = written.filter(|path| is_overlaid(&path)).collect();
+        let written = written.into_iter().collect();
         let mounted = mounts_below(&directories, &mounts);
         let through = mounted.iter().chain(through).filter(is_overlaid).filter(|path| path.exists()).cloned().collect();
         let temp = parts.has(PrivatePart::Temp);
@@ -311,6 +314,17 @@ mod tests {
         }
         plan.through.push(project.join("gone"));
         plan.try_out().unwrap();
+    }
+
+    #[test]
+    fn a_project_that_is_the_home_is_private() {
+        let layers = tempfile::tempdir().unwrap();
+        let project = std::env::home_dir().unwrap().canonicalize().unwrap();
+        let parts = Privacy([PrivatePart::Home, PrivatePart::Project].into());
+        let request = PrivateRequest { parts: parts.clone(), project: project.clone(), keep: Vec::new() };
+        let user = (!nix::unistd::geteuid().is_root()).then(current_user);
+        let plan = PrivatePlan::planned(&parts, &request, user, layers.path(), &[]);
+        assert_eq!(plan.written, [project], "each place is tried once");
     }
 
     #[test]
