@@ -7,7 +7,7 @@ use crate::{LayerMeasure, World};
 
 /// A named set of circumstances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
+pub struct RunConfiguration {
     pub name: String,
     /// One for each run.
     pub runs: Vec<RunCircumstances>,
@@ -40,7 +40,7 @@ pub struct ConfigurationMeasure {
     pub missing: Option<String>,
 }
 
-impl Configuration {
+impl RunConfiguration {
     /// The options that all runs have, and the names of those that differ.
     pub fn settings(&self) -> (Vec<String>, Vec<String>) {
         let of_run = |run: &RunCircumstances| run.world.as_ref().map(World::options).unwrap_or_default();
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn common_settings_and_drawn_ones_are_told_apart() {
         let run = |seed, order| RunCircumstances { world: Some(World { seed, ..World::default() }), order };
-        let of = |runs: Vec<RunCircumstances>| Configuration { runs, ..Configuration::default() }.settings();
+        let of = |runs: Vec<RunCircumstances>| RunConfiguration { runs, ..RunConfiguration::default() }.settings();
         assert_eq!(of(vec![run(Some(1), None), run(Some(1), None)]), (vec!["--seed=1".to_owned()], Vec::new()));
         let drawn = vec!["seed".to_owned(), "order".to_owned()];
         assert_eq!(of(vec![run(Some(1), Some(2)), run(Some(3), Some(4))]), (Vec::new(), drawn));

@@ -179,7 +179,7 @@ fn configurations_are_compared_in_a_table() {
     assert!(of("other-vendor")["missing"].is_string() && of("other-vendor")["layers"].as_array().unwrap().is_empty());
     let attempts = result.list("attempts").iter().filter(|one| one["origin"] == "process").count();
     assert_eq!(attempts, 3 * 4 * 3, "each run has processes of its own");
-    let text = std::fs::read_to_string(table).unwrap();
+    let text = std::fs::read_to_string(&table).unwrap();
     assert!(text.contains("| configuration | runs | verdict | assertion |\n"), "{text}");
     assert!(text.contains("| best | 4 | 0 | 0 |") && text.contains("| uncontrolled | 4 | 0 | 1.39 |"), "{text}");
     assert!(text.contains("- other-vendor: not run: "), "{text}");

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use unflake_model::{ConfigurationMeasure, Layer, LayerMeasure, Measurement};
 
 /// A number of every configuration at every layer.
-struct Table {
+struct ConfigurationTable {
     title: &'static str,
     number: fn(&LayerMeasure) -> Option<f64>,
 }
 
-const TABLES: [Table; 4] = [
-    Table { title: "Entropy of the suite", number: |layer| Some(layer.suite.as_ref()?.entropy) },
-    Table { title: "Mean entropy of the tests", number: |layer| Some(layer.entropy) },
-    Table { title: "Mean range of the tests: units that differ", number: |layer| Some(layer.range) },
-    Table { title: "False positives in %", number: |layer| Some(layer.false_positives.share()? * 100.0) },
+const TABLES: [ConfigurationTable; 4] = [
+    ConfigurationTable { title: "Entropy of the suite", number: |layer| Some(layer.suite.as_ref()?.entropy) },
+    ConfigurationTable { title: "Mean entropy of the tests", number: |layer| Some(layer.entropy) },
+    ConfigurationTable { title: "Mean range of the tests: units that differ", number: |layer| Some(layer.range) },
+    ConfigurationTable { title: "False positives in %", number: |layer| Some(layer.false_positives.share()? * 100.0) },
 ];
 
 /// The layers with a number in some configuration, in their order.
@@ -35,7 +35,7 @@ fn cell(number: Option<f64>) -> String {
 /// Entropy of the suite and mean entropy of the tests.
 pub(crate) fn entropies(configuration: &ConfigurationMeasure, layer: Layer) -> String {
     let measured = at(configuration, layer);
-    let of = |table: &Table| cell(measured.and_then(table.number));
+    let of = |table: &ConfigurationTable| cell(measured.and_then(table.number));
     format!("{} / {}", of(&TABLES[0]), of(&TABLES[1]))
 }
 

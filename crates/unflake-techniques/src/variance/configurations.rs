@@ -4,7 +4,7 @@
 //! a random date, random seeds and a random order of tests. `no-init` leaves the date and the state of
 //! the home directory as they are. The others are `best` with one change: delays, or another runtime.
 
-use unflake_model::{ClockSetting, Configuration, Factor, FactorKind, Moment, RunCircumstances, World};
+use unflake_model::{ClockSetting, Factor, FactorKind, Moment, RunCircumstances, RunConfiguration, World};
 
 use crate::search::rng::SeededRng;
 
@@ -41,7 +41,7 @@ const SECONDS_AROUND: i64 = 2 * 366 * 24 * 3600;
 
 impl ConfigurationParts {
     /// The configuration of this name for so many runs. None: there is none.
-    pub fn configuration(&self, name: &str, runs: u32) -> Option<Configuration> {
+    pub fn configuration(&self, name: &str, runs: u32) -> Option<RunConfiguration> {
         let fixed = |factors: Result<Vec<Factor>, String>| -> (Vec<RunCircumstances>, Option<String>) {
             match factors {
                 Ok(factors) => {
@@ -64,7 +64,7 @@ impl ConfigurationParts {
             "other-version" => runtime(&self.other_version),
             _ => return None,
         };
-        Some(Configuration { name: name.to_owned(), runs, missing })
+        Some(RunConfiguration { name: name.to_owned(), runs, missing })
     }
 
     fn best(&self) -> Vec<Factor> {

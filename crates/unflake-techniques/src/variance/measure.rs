@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use unflake_model::{
-    Attempt, Configuration, ConfigurationMeasure, Detail, Event, Finding, Isolation, Layer, LayerDifference,
-    LayerFacts, LayerMeasure, Measurement, OutputId, Placement, Purpose, Rate, Replay, RunCircumstances, Session,
-    SessionId, TestId,
+    Attempt, ConfigurationMeasure, Detail, Event, Finding, Isolation, Layer, LayerDifference, LayerFacts, LayerMeasure,
+    Measurement, OutputId, Placement, Purpose, Rate, Replay, RunCircumstances, RunConfiguration, Session, SessionId,
+    TestId,
 };
 
 use crate::finding::finding;
@@ -26,7 +26,7 @@ pub struct MeasureConfig {
     pub only: Option<Vec<String>>,
     pub runs: u32,
     /// Circumstances to compare. Empty: only those of the user.
-    pub configurations: Vec<Configuration>,
+    pub configurations: Vec<RunConfiguration>,
     pub layers: Vec<Layer>,
     pub fresh_by: Isolation,
     /// No run begins after this many seconds.
@@ -77,7 +77,7 @@ impl Measure {
     }
 
     /// The configurations with runs, in turns: whatever changes on the machine meets all of them.
-    fn running(&self) -> Vec<&Configuration> {
+    fn running(&self) -> Vec<&RunConfiguration> {
         self.config.configurations.iter().filter(|one| one.missing.is_none()).collect()
     }
 
@@ -124,7 +124,7 @@ impl Measure {
             (runs as u32, requested.iter().filter_map(|layer| self.layer(configuration, *layer, facts)).collect())
         };
         let mut numbers = 0..;
-        let mut measured = |one: &Configuration| {
+        let mut measured = |one: &RunConfiguration| {
             let number = one.missing.is_none().then(|| numbers.next().expect("numbers do not end"));
             let (runs, layers) = number.map_or((0, Vec::new()), &of);
             let ended = number.and_then(|number| self.ended.get(&number)).filter(|_| runs == 0);

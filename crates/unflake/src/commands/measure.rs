@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use unflake_engine::Launch;
-use unflake_model::{Configuration, Isolation, Layer};
+use unflake_model::{Isolation, Layer, RunConfiguration};
 use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report as report;
 use unflake_techniques::{CONFIGURATIONS, ConfigurationParts, Measure, MeasureConfig};
@@ -110,7 +110,7 @@ fn configurations(
     runs: u32,
     seed: Option<u64>,
     settings: &Settings,
-) -> Result<(Vec<Configuration>, u64), CommandError> {
+) -> Result<(Vec<RunConfiguration>, u64), CommandError> {
     // Six digits: short enough to be typed again.
     let drawn = getrandom::u64().map_err(|error| io::Error::other(error.to_string()));
     let drawn = drawn.map_err(CommandError::internal("draw a seed"))? % 1_000_000;

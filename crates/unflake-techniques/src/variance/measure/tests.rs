@@ -255,7 +255,7 @@ fn unmatched_names_prevent_the_run() {
 #[test]
 fn a_configuration_that_cannot_run_ends_alone() {
     let runs = vec![RunCircumstances::default(); 3];
-    let configuration = |name: &str| Configuration { name: name.to_owned(), runs: runs.clone(), missing: None };
+    let configuration = |name: &str| RunConfiguration { name: name.to_owned(), runs: runs.clone(), missing: None };
     let config = MeasureConfig {
         only: None,
         runs: 3,
@@ -289,7 +289,7 @@ fn a_configuration_that_cannot_run_ends_alone() {
 fn configurations_are_measured_in_turns() {
     let world = |seed| World { seed: Some(seed), ..World::default() };
     let run = |seed| RunCircumstances { world: Some(world(seed)), order: Some(seed) };
-    let configuration = |name: &str, runs: Vec<RunCircumstances>| Configuration {
+    let configuration = |name: &str, runs: Vec<RunCircumstances>| RunConfiguration {
         name: name.to_owned(),
         missing: runs.is_empty().then(|| "not here".to_owned()),
         runs,
