@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use built_specimen::built;
 pub use mount::Mount;
-pub use postgres::{PostgresServer, server};
+pub use postgres::{Pooler, PostgresServer, pooler, server};
 pub use printed_command::{Pasted, PrintedCommand};
 pub use run_output::RunOutput;
 pub use running_process::RunningProcess;
