@@ -41,9 +41,10 @@ host all older 127.0.0.1/32 md5
 host all plain 127.0.0.1/32 password
 host all all 127.0.0.1/32 scram-sha-256
 HBA
-echo "ssl_cert_file = '$dir/localhost.crt'" >>"$dir/data/postgresql.conf"
+# Tests change these; the command line would win over them.
+printf "ssl = on\nssl_cert_file = '%s'\n" "$dir/localhost.crt" >>"$dir/data/postgresql.conf"
 "$bin/postgres" -D "$dir/data" -p "$port" -k "$dir" -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=60 \
-    -c ssl=on -c ssl_key_file="$dir/localhost.key" -c ssl_ca_file="$dir/root.crt" \
+    -c ssl_key_file="$dir/localhost.key" -c ssl_ca_file="$dir/root.crt" \
     </dev/null >>"$dir/log" 2>&1 &
 server=$!
 for _ in $(seq 600); do

@@ -10,7 +10,12 @@ const PASSWORD: &str = "pa55-w0rd";
 
 /// A user with a password, and an address as that user over TCP.
 fn user(name: &str) -> String {
-    server().ask(&format!("CREATE USER {name} PASSWORD '{PASSWORD}'; GRANT CREATE ON DATABASE postgres TO {name}"));
+    user_with(name, "scram-sha-256")
+}
+
+fn user_with(name: &str, encryption: &str) -> String {
+    let create = format!("CREATE USER {name} PASSWORD '{PASSWORD}'; GRANT CREATE ON DATABASE postgres TO {name}");
+    server().ask(&format!("SET password_encryption = '{encryption}'; {create}"));
     server().address_as(name, PASSWORD, &format!("of_{name}"))
 }
 
@@ -35,6 +40,14 @@ fn refused(address: &str) -> String {
     let text = error.to_string();
     assert!(!text.contains(PASSWORD), "{text}");
     text
+}
+
+/// Waits until new sessions have a setting that ends like this.
+fn wait_for(server: &PostgresServer, setting: &str, end: &str) {
+    let is_there = || server.ask(&format!("SHOW {setting}")).ends_with(end);
+    assert!((0..300).any(|_| is_there()), "{setting} does not become {end}");
+    // Sessions over TCP see it when they start, which may be a little later.
+    std::thread::sleep(std::time::Duration::from_millis(300));
 }
 
 #[test]
@@ -86,10 +99,7 @@ fn kinds_of_certificates_are_told_apart() {
     let present = |name: &str| {
         server.ask(&format!("ALTER SYSTEM SET ssl_cert_file = '{}'", file(&server, name)));
         server.ask("SELECT pg_reload_conf()");
-        let name = format!("SELECT current_setting('ssl_cert_file') LIKE '%{name}'");
-        while server.ask(&name) != "t" {}
-        // Sessions see the new setting when they start, which may be a little later.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        wait_for(&server, "ssl_cert_file", name);
     };
     opened(&full("root.crt"));
 
@@ -111,8 +121,7 @@ fn kinds_of_certificates_are_told_apart() {
 
     server.ask("ALTER SYSTEM SET ssl = off");
     server.ask("SELECT pg_reload_conf()");
-    while server.ask("SHOW ssl") != "off" {}
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    wait_for(&server, "ssl", "off");
     let error = refused(&format!("{address}&sslmode=require"));
     assert!(error.contains("the server does not encrypt connections"), "{error}");
     opened(&address);
@@ -159,8 +168,8 @@ fn a_login_can_be_bound_to_the_connection() {
     let plain = refused(&format!("{address}&channel_binding=require&sslmode=disable"));
     assert!(plain.contains("channel_binding=require needs an encrypted connection"), "{plain}");
     // MD5 and passwords in clear text bind nothing.
-    for name in ["older", "plain"] {
-        let address = user(name);
+    for (name, encryption) in [("older", "md5"), ("plain", "scram-sha-256")] {
+        let address = user_with(name, encryption);
         let error = refused(&format!("{address}&channel_binding=require&sslmode=require"));
         assert!(error.contains("does not bind the login"), "{error}");
     }

@@ -40,10 +40,13 @@ pub fn shards(
 /// The shard of a test that was not listed when the tests were split, from 0. The same on every
 /// machine, so that it runs in exactly one shard.
 pub fn shard_of_unplanned(test: &TestId, count: usize) -> usize {
-    let hash = (test.as_str().bytes())
+    let mut hash = (test.as_str().bytes())
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    // The low bits of this hash follow the last characters too closely.
-    ((hash >> 32) % count.max(1) as u64) as usize
+    // The hash alone differs little between names that differ little.
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53_u64] {
+        hash = (hash ^ (hash >> 33)).wrapping_mul(factor);
+    }
+    ((hash ^ (hash >> 33)) % count.max(1) as u64) as usize
 }
 
 fn weights(tests: &[Test], seconds: &HashMap<TestId, f64>) -> HashMap<TestId, f64> {

@@ -133,8 +133,7 @@ fn old_results_are_removed_and_the_rest_is_exported() {
     let address = server().address();
     for store in [".unflake", &*address] {
         let unflake = |arguments: &[&str]| {
-            let all = ["history"].iter().chain(arguments).chain(&["--store", store]).copied();
-            sandbox.unflake(all.collect::<Vec<_>>()).finish()
+            sandbox.unflake(["history"].iter().chain(arguments).chain(&["--store", store])).finish()
         };
         unflake(&["import", "one.xml"]).expect_exit(0);
         unflake(&["import", "two.xml"]).expect_exit(0);
