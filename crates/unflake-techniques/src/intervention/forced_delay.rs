@@ -308,7 +308,7 @@ impl DelayTrial {
         let mut order: Vec<usize> = (0..self.points.len()).collect();
         order.sort_by_key(|at| {
             let is_own = self.points[*at].point.thread == own;
-            (self.points[*at].each, !self.is_near(*at), is_own == !self.is_near(*at))
+            (self.points[*at].each, !self.is_near(*at), is_own != self.is_near(*at))
         });
         // Of threads that run the same lines a few are enough.
         let threads = if self.config.names_threads { THREADS } else { 1 };

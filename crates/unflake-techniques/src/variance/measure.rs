@@ -230,19 +230,21 @@ impl Technique for Measure {
     }
 
     /// One run at a time, so that differences come from the tests and not from parallel sessions.
-    fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session> {
-        let running = self.running().len().max(1) as u32;
-        // Each configuration has as many runs as the others.
-        let between = self.requested.is_multiple_of(running);
-        let enough = self.requested == self.config.runs * running || between && self.budget.is_exhausted();
-        let Selection { tests, unmatched } = &self.selection;
-        if enough || tests.is_empty() || !unmatched.is_empty() {
-            return Vec::new();
+    fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
+        loop {
+            let running = self.running().len().max(1) as u32;
+            // Each configuration has as many runs as the others.
+            let between = self.requested.is_multiple_of(running);
+            let enough = self.requested == self.config.runs * running || between && self.budget.is_exhausted();
+            if enough || self.selection.tests.is_empty() || !self.selection.unmatched.is_empty() {
+                return Vec::new();
+            }
+            self.requested += 1;
+            if !self.ended.contains_key(&self.place_of(self.requested).0) {
+                break;
+            }
         }
-        self.requested += 1;
-        if self.ended.contains_key(&self.place_of(self.requested).0) {
-            return self.next_sessions(recordings);
-        }
+        let tests = &self.selection.tests;
         let origin = if self.isolated { Isolation::Process } else { self.config.fresh_by };
         let session = Session::fresh(SessionId(self.requested), Purpose::Look, origin, tests.clone());
         let (configuration, run) = self.place_of(self.requested);

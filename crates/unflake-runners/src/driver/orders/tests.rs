@@ -43,6 +43,7 @@ fn the_runner_of_the_document_lists_and_runs_tests() {
         output_limit: 1000,
         cache: None,
         shared: None,
+        reuses: false,
         traced: false,
         values: false,
         records: false,

@@ -22,18 +22,17 @@ fn failure_at(line: u32) -> Failure {
 }
 
 /// A delay of one setting: its line, thread and milliseconds. None: the control.
-fn delay(setting: &str) -> Option<(u32, &str, u32)> {
+fn delay(setting: &str) -> Option<Delay<'_>> {
     let (place, milliseconds) = setting.rsplit_once('=')?;
     let (place, thread) = place.split_once("#1@")?;
     Some((place.rsplit_once(':')?.1.parse().ok()?, thread, milliseconds.parse().ok()?))
 }
 
+/// The line, the thread and the milliseconds of a delay.
+type Delay<'a> = (u32, &'a str, u32);
+
 /// Runs an intervention. `fails`: the line of the failure, by the delay.
-fn tried(
-    alone: (u32, u32),
-    seen: &[u32],
-    fails: &mut dyn FnMut(Option<(u32, &str, u32)>) -> Option<u32>,
-) -> Vec<Finding> {
+fn tried(alone: (u32, u32), seen: &[u32], fails: &mut dyn FnMut(Option<Delay<'_>>) -> Option<u32>) -> Vec<Finding> {
     run(config(alone, seen), &mut |setting| fails(delay(setting)))
 }
 
