@@ -358,7 +358,7 @@ impl DiagnosisRequest<'_> {
         let mut done = run.run(&mut intervention)?;
         done.finish(&Exit::Success.because(""));
         let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
-        if let (Some(at), false) = (at, done.record.findings.is_empty()) {
+        if let (Some(at), true) = (at, done.record.findings.iter().any(is_sure)) {
             record.findings.remove(at);
         }
         record.absorb(done.record);
@@ -532,7 +532,8 @@ fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alone: (u32, u
     let failures =
         ways_to_fail(&record.attempts, test).into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
     let faster = FASTER_CLOCKS.iter().filter_map(|faster| Some(vec![speed.kind().set(faster).ok()?]));
-    let failing = std::iter::once(Vec::new()).chain(faster).collect();
+    let as_it_is = (2 * alone.0 >= alone.1).then(Vec::new);
+    let failing = as_it_is.into_iter().chain(faster).collect();
     PassingWorld { factors: vec![speed], failures, failing, alone }
 }
 
