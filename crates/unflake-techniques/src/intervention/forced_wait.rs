@@ -73,6 +73,8 @@ pub struct WaitIntervention {
 struct DecidingWait {
     condition: Condition,
     proof: ForcedValue,
+    /// Where the test passes it needs the wait; whether that is why it fails is not known.
+    is_needed_only: bool,
     /// Where it often fails and the other wait prevents that. None: the outcomes above are enough.
     prevented: Option<Prevented>,
 }
@@ -126,7 +128,7 @@ impl Technique for WaitIntervention {
 
 impl DecidingWait {
     fn finding(&self, config: &WaitInterventionConfig) -> Option<Finding> {
-        let Self { condition, proof, prevented } = self;
+        let Self { condition, proof, prevented, is_needed_only } = self;
         let Condition { factors, passes: passes_there, count, failure, .. } = condition;
         let options = World::of(factors.clone()).options().join(" ");
         let is_too_short = proof.failing == NONE;
@@ -149,7 +151,8 @@ impl DecidingWait {
                 format!("{fails} the test fails, {passes} it passes; as it is, it fails {failed} of {runs} runs{under}")
             }
         };
-        let sentence = format!("the wait is sometimes too {too}: {decides}");
+        let is = if *is_needed_only { "may be" } else { "is sometimes" };
+        let sentence = format!("the wait {is} too {too}: {decides}");
         let (line, test) = (proof.line.clone(), &config.test);
         let start = Location {
             line: line.clone(),
@@ -172,7 +175,7 @@ impl DecidingWait {
             timed_out: 0,
             points: Vec::new(),
             unknown: Vec::new(),
-            proof: Some(proof.clone()),
+            proof: (!is_needed_only).then(|| proof.clone()),
         };
         let [fails, passes] = config.worlds(condition, proof)?;
         let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
@@ -210,6 +213,7 @@ struct WaitTrial {
 
 impl WaitTrial {
     async fn run(self) -> Option<DecidingWait> {
+        let mut needed = None;
         'ways: for condition in self.conditions().await {
             let mut elsewhere = None;
             let times = condition.times;
@@ -224,21 +228,26 @@ impl WaitTrial {
                         continue;
                     }
                     if !condition.passes {
-                        return Some(DecidingWait { condition, proof, prevented: None });
+                        return Some(DecidingWait { condition, proof, prevented: None, is_needed_only: false });
                     }
                     // Many tests need a wait to which their failures have no relation.
                     if elsewhere.is_none() {
                         elsewhere = Some(self.often_failing(&condition.failure).await);
                     }
-                    let Some((factors, count)) = elsewhere.clone().flatten() else { continue 'ways };
+                    let Some((factors, count)) = elsewhere.clone().flatten() else {
+                        let found = DecidingWait { condition, proof, prevented: None, is_needed_only: true };
+                        needed.get_or_insert(found);
+                        continue 'ways;
+                    };
                     let longer = if proof.failing == NONE { LONGER } else { NONE };
                     if let Some(prevented) = self.prevents(&condition, &proof, longer, factors, count).await {
-                        return Some(DecidingWait { condition, proof, prevented: Some(prevented) });
+                        let prevented = Some(prevented);
+                        return Some(DecidingWait { condition, proof, prevented, is_needed_only: false });
                     }
                 }
             }
         }
-        None
+        needed
     }
 
     /// The ways in which the test often fails as it is, or else in the first world that disturbs it.

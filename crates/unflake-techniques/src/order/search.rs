@@ -454,7 +454,12 @@ impl OrderSearch {
     async fn try_after_each(&self, tests: &[usize]) -> Option<()> {
         let others: Vec<usize> = (0..self.progress.borrow().suite.len()).collect();
         for test in tests {
-            for batch in others.chunks(SESSIONS_AT_ONCE) {
+            let mut left = &others[..];
+            while !left.is_empty() {
+                // On a busy machine a large batch takes much longer than what is left of the budget.
+                let fit = self.scheduler.seconds_left() / (2.0 * self.scheduler.mean_seconds()).max(1e-6);
+                let (batch, more) = left.split_at((fit as usize).clamp(1, SESSIONS_AT_ONCE).min(left.len()));
+                left = more;
                 if self.scheduler.out_of_time() || self.is_pointless() {
                     return None;
                 }

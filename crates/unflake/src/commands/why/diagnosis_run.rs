@@ -353,7 +353,7 @@ impl DiagnosisRequest<'_> {
         let mut done = run.run(&mut intervention)?;
         done.finish(&Exit::Success.because(""));
         let (executions, seconds) = (done.record.attempts.len() as u32, done.record.totals.seconds);
-        if let (Some(at), false) = (at, done.record.findings.is_empty()) {
+        if let (Some(at), true) = (at, done.record.findings.iter().any(is_sure)) {
             record.findings.remove(at);
         }
         record.absorb(done.record);

@@ -83,7 +83,8 @@ pub(super) fn passing_world(speed: Factor, record: &Gathered, test: &TestId, alo
     let failures =
         ways_to_fail(&record.attempts, test).into_iter().map(|(failure, _)| failure).take(MOST_WAYS).collect();
     let faster = FASTER_CLOCKS.iter().filter_map(|faster| Some(vec![speed.kind().set(faster).ok()?]));
-    let failing = std::iter::once(Vec::new()).chain(faster).collect();
+    let as_it_is = (2 * alone.0 >= alone.1).then(Vec::new);
+    let failing = as_it_is.into_iter().chain(faster).collect();
     PassingWorld { factors: vec![speed], failures, failing, alone }
 }
 
