@@ -13,10 +13,10 @@ use unflake_model::{
 };
 
 use crate::change_impact::unaffected::{AT_BASE, AtBase, BaseCheck, HERE};
-use crate::rerun::confirmation::{CONFIRMATIONS, Confirmation};
+use crate::rerun::confirmation::Confirmation;
 use crate::rerun::failing_test::{FailedTest, failure_site};
 use crate::rerun::first_pass::FirstPass;
-use crate::rerun::left_files::HIDING_ROUNDS;
+use crate::rerun::ladder_stage::LadderStage;
 use crate::rerun::other_seeds::{Circumstances, RETRIES, tests_together};
 use crate::rerun::process_run::ProcessRun;
 use crate::rerun::verdict::MissingAttempts;
@@ -108,61 +108,6 @@ pub struct Ladder {
     compared: Option<Result<Comparison, String>>,
     /// Sessions of the change impact check, with the index of their test.
     suspecting: HashMap<SessionId, (usize, BaseCheck)>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum LadderStage {
-    Suite,
-    /// A process once more up to its last failure, where a test could not be repeated in it.
-    Again,
-    AtEnd,
-    /// Fresh environments, for a first pass or a confirmation. Like the following stages it has
-    /// rounds, of which this many have been requested.
-    Fresh(u32),
-    /// A new process with other seeds that several tests share.
-    Together,
-    /// New processes with other seeds.
-    OtherSeeds(u32),
-    /// Does what never passed pass without the files that it left?
-    WithoutFiles(u32),
-    /// Can the change have caused what never passed?
-    Intersect(u32),
-    Over,
-}
-
-impl LadderStage {
-    /// The next round, or the next stage once this one has had as many rounds as it can use. So
-    /// there is a last session, whatever agents report.
-    fn next(self, rungs: &Rungs) -> Self {
-        let new_processes = u32::try_from(rungs.new_processes).unwrap_or(u32::MAX / 2);
-        match self {
-            Self::Suite => Self::Again,
-            Self::Again => Self::AtEnd,
-            Self::AtEnd => Self::Fresh(1),
-            Self::Fresh(round) if round < rungs.fresh.saturating_add(CONFIRMATIONS) => Self::Fresh(round + 1),
-            Self::Fresh(_) => Self::Together,
-            Self::Together => Self::OtherSeeds(1),
-            Self::OtherSeeds(round) if round < new_processes.saturating_mul(2).saturating_add(CONFIRMATIONS) => {
-                Self::OtherSeeds(round + 1)
-            }
-            Self::OtherSeeds(_) => Self::WithoutFiles(1),
-            Self::WithoutFiles(round) if round < HIDING_ROUNDS => Self::WithoutFiles(round + 1),
-            Self::WithoutFiles(_) => Self::Intersect(1),
-            Self::Intersect(round) if round < BaseCheck::ALL => Self::Intersect(round + 1),
-            Self::Intersect(_) | Self::Over => Self::Over,
-        }
-    }
-
-    /// The stage after this one.
-    fn skip(self) -> Self {
-        match self {
-            Self::Fresh(_) => Self::Fresh(u32::MAX),
-            Self::OtherSeeds(_) => Self::WithoutFiles(0),
-            Self::WithoutFiles(_) => Self::Intersect(0),
-            Self::Intersect(_) => Self::Over,
-            other => other,
-        }
-    }
 }
 
 impl Ladder {

@@ -14,6 +14,7 @@ pub(crate) mod confirmation;
 pub(crate) mod failing_test;
 pub(crate) mod first_pass;
 pub(crate) mod ladder;
+pub(crate) mod ladder_stage;
 pub(crate) mod left_files;
 pub(crate) mod never_excuse;
 pub(crate) mod other_seeds;
