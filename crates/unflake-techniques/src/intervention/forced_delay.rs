@@ -225,7 +225,10 @@ impl DecidingDelay {
         // Only of the file that fails: libraries wait with limits, too, and for what they need.
         let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
         let shown = self.failure.file.as_deref();
-        let near = config.waits.iter().find(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
+        // The last one before the failure.
+        let own = config.waits.iter().filter(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
+        let end = self.failure.line.unwrap_or_default();
+        let near = own.min_by_key(|wait| (wait.line > end, wait.line.abs_diff(end)));
         let has_threads = config.points.iter().any(|point| point.thread != config.points[0].thread);
         match near {
             Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
