@@ -59,6 +59,7 @@ pub(crate) fn differences(layers: &dyn LayerFacts, layer: Layer, runs: &[OutputI
             found.sort_by(|one, other| one.unit.cmp(&other.unit));
             found = merge_adjacent(found);
         }
+        Layer::Branch => found.sort_by(|one, other| one.unit.cmp(&other.unit)),
         Layer::Assertion => merge_unreached(&mut found),
         _ => {}
     }
