@@ -88,7 +88,8 @@ for _ in $(seq 600); do
 done
 exec >&- 2>&-
 cat >/dev/null
-kill -QUIT $pooler
+# It ignores QUIT from a shell without job control, and has nothing to save.
+kill -KILL $pooler
 wait $pooler
 rm -rf "$dir"
 "#;
