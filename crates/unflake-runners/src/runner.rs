@@ -150,6 +150,9 @@ pub struct Capabilities {
     pub fork: bool,
     /// One process runs its tests in any order.
     pub any_order: bool,
+    /// One process runs several tests one after the other, in an order that the runner decides: any
+    /// selection of tests is possible, no other order.
+    pub own_order: bool,
     /// One process runs several tests at the same time, in threads.
     pub side_by_side: bool,
     /// One process runs a test twice.
@@ -178,6 +181,7 @@ impl Capabilities {
     pub const NONE: Self = Self {
         fork: false,
         any_order: false,
+        own_order: false,
         side_by_side: false,
         repeat_in_process: false,
         trace: false,
@@ -192,8 +196,8 @@ impl Capabilities {
     };
 
     /// Whether tests can be searched for dependence on what ran before them.
-    pub fn controls_order(&self) -> bool {
-        self.any_order && self.repeat_in_process
+    pub fn shares_processes(&self) -> bool {
+        self.any_order || self.own_order
     }
 }
 
@@ -303,6 +307,8 @@ pub struct ReplayedSession<'a> {
     pub command: &'a [String],
     /// In this order. Empty: the user's command as it is.
     pub tests: &'a [&'a str],
+    /// Whether the runner lists them in this order, each once.
+    pub in_listed_order: bool,
     /// How many of them run at the same time in one process. 0: one after the other.
     pub at_once: u32,
     /// The command for the first test alone, where the agent reported one.

@@ -158,6 +158,7 @@ mod tests {
         let session = ReplayedSession {
             command: &settings.command.value,
             tests,
+            in_listed_order: true,
             at_once: 0,
             alone: alone.as_deref(),
             root: Some(here),
@@ -177,7 +178,16 @@ mod tests {
         let commands = ReproCommands { settings: &settings, runner, plain_shows_failure: true, reorders: true };
         let of = |tests: &[&str]| {
             let command = &settings.command.value;
-            commands.of(&ReplayedSession { command, tests, at_once: 0, alone: None, root: Some(here), here })
+            let session = ReplayedSession {
+                command,
+                tests,
+                in_listed_order: true,
+                at_once: 0,
+                alone: None,
+                root: Some(here),
+                here,
+            };
+            commands.of(&session)
         };
         assert_eq!(of(&["a"]), "pytest a");
         assert_eq!(of(&["a", "b"]), "unflake replay a b -- pytest");

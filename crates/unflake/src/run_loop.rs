@@ -349,9 +349,15 @@ impl<'a> RunLoop<'a> {
         let commands = ReproCommands { settings, runner, plain_shows_failure, reorders: gathered.reorders };
         let reproduction = |replay: &Replay| {
             let tests: Vec<&str> = replay.tests.iter().map(TestId::as_str).collect();
+            let place = |test: &TestId| gathered.tests.iter().position(|listed| listed.id == *test);
+            let places: Vec<Option<usize>> = match replay.tests.len() {
+                2.. => replay.tests.iter().map(place).collect(),
+                _ => Vec::new(),
+            };
             let session = ReplayedSession {
                 command: &settings.command.value,
                 tests: &tests,
+                in_listed_order: places.windows(2).all(|two| two[0].is_some() && two[0] < two[1]),
                 at_once: replay.at_once,
                 alone: replay.tests.first().and_then(|test| gathered.command_of(test)),
                 root: gathered.root.as_deref(),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use unflake_protocol::{Outcome, TestNeeds};
 
 use crate::cargo;
+use crate::cargo::libtest_sequence::{SequentialProcess, is_in_order};
 use crate::cargo::libtest_shared::SharedProcess;
 use crate::cargo::panics;
 use crate::driver::list_context::ListContext;
@@ -117,20 +118,21 @@ impl Runner for Libtest {
     }
 }
 
-/// The command for one test, or for several at the same time in a process of their program.
+/// The command for one test, or for several of a program in one process: at the same time, or one
+/// after the other in the order of the harness.
 pub(crate) fn reproduce(session: &ReplayedSession<'_>) -> Option<Vec<String>> {
     let (Some(alone), [first, others @ ..]) = (session.alone, session.tests) else { return session.default_command() };
-    if session.at_once < 2 {
+    if others.is_empty() && session.at_once < 2 {
         return session.default_command();
     }
-    let (program, _) = first.split_once(' ')?;
+    let (program, name) = first.split_once(' ')?;
     let name_in_program = |id: &&str| id.strip_prefix(program)?.strip_prefix(' ').map(str::to_owned);
-    let mut words = alone.to_vec();
-    for other in others {
-        words.push(name_in_program(other)?);
+    let others = others.iter().map(name_in_program).collect::<Option<Vec<_>>>()?;
+    if session.at_once < 2 && !is_in_order(std::iter::once(name).chain(others.iter().map(String::as_str))) {
+        return None;
     }
-    words.push(format!("--test-threads={}", session.at_once));
-    Some(words)
+    let threads = format!("--test-threads={}", session.at_once.max(1));
+    Some(alone.iter().cloned().chain(others).chain([threads]).collect())
 }
 
 fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
@@ -164,10 +166,14 @@ pub(crate) fn tests(
             Arc::new(SharedProcess { binary: binary.clone(), choosing, ignored: parse_args.ignored, all: all.len() })
         });
     let runs_ignored = parse_args.ignored != IgnoredTests::Skipped;
+    let sequence = shared
+        .as_ref()
+        .map(|_| -> Arc<dyn Program> { Arc::new(SequentialProcess { binary: binary.clone(), ignored: runs_ignored }) });
     let test = |test: String| TestCase {
         id: format!("{name} {test}"),
         program: Arc::new(OneTest { binary: binary.clone(), ignored: runs_ignored }),
         shared: shared.clone(),
+        sequence: sequence.clone(),
         file: file.map(str::to_owned),
         line: None,
         stage: 0,
@@ -381,14 +387,21 @@ mod tests {
         let alone = ["cargo", "test", "--lib", "--", "--exact", "a"].map(str::to_owned);
         let reproduced = |tests: &[&str], at_once| {
             let here = Path::new("/");
-            let session = ReplayedSession { command: &command, tests, at_once, alone: Some(&alone), root: None, here };
+            let (alone, in_listed_order) = (Some(&alone[..]), false);
+            let session =
+                ReplayedSession { command: &command, tests, in_listed_order, at_once, alone, root: None, here };
             reproduce(&session).map(|words| words.join(" "))
         };
         assert_eq!(reproduced(&["p a"], 0).as_deref(), Some("cargo test --lib -- --exact a"));
         let both = "cargo test --lib -- --exact a m::b --test-threads=2";
         assert_eq!(reproduced(&["p a", "p m::b"], 2).as_deref(), Some(both));
         assert_eq!(reproduced(&["p a", "other b"], 2), None);
-        assert_eq!(reproduced(&["p a", "p m::b"], 0), None);
+        assert_eq!(
+            reproduced(&["p a", "p m::b"], 0).as_deref(),
+            Some("cargo test --lib -- --exact a m::b --test-threads=1")
+        );
+        assert_eq!(reproduced(&["p b", "p a"], 0), None, "the harness sorts them");
+        assert_eq!(reproduced(&["p a", "p a"], 0), None, "the harness runs each once");
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Program for SharedProcess {
 
 /// Reads the output of the harness: a line for each finished test, then the output of failing
 /// tests, then the summary.
-struct SharedListener {
+pub(crate) struct SharedListener {
     names: Vec<String>,
     at: HashMap<String, usize>,
     passed: usize,
@@ -85,7 +85,7 @@ struct SharedListener {
 }
 
 impl SharedListener {
-    fn new(names: Vec<String>) -> Self {
+    pub(crate) fn new(names: Vec<String>) -> Self {
         let at = names.iter().cloned().zip(0..).collect();
         let since = Instant::now();
         Self { names, at, passed: 0, failing: Vec::new(), last: None, section: None, sum: None, since }
@@ -97,6 +97,11 @@ impl SharedListener {
         let name = &head[head.rfind("test ")? + "test ".len()..];
         let name = name.strip_suffix(" - should panic").unwrap_or(name);
         Some((*self.at.get(name)?, result))
+    }
+
+    /// Whether the harness has not printed its summary.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.sum.is_none()
     }
 
     fn ended(&mut self, at: usize, result: TestResult) -> Vec<ProgramEvent> {
@@ -165,9 +170,7 @@ impl OutputListener for SharedListener {
 
     fn end(&mut self, end: &ProcessEnd) -> Vec<ProgramEvent> {
         let as_expected = self.is_as_expected(end);
-        let mut events: Vec<ProgramEvent> = Vec::new();
-        // The order of threads is random; reports are sorted.
-        self.failing.sort_by_key(|(at, _)| *at);
+        let mut results: Vec<(usize, TestResult)> = Vec::new();
         for (at, words) in std::mem::take(&mut self.failing) {
             let words = words.text();
             let mut failure = panics::failure(&self.names[at], &words, &words);
@@ -175,15 +178,17 @@ impl OutputListener for SharedListener {
                 failure.message = "it failed, and its process exited before printing why".to_owned();
             }
             let result = TestResult::new(Outcome::Failed, 0.0).failed(failure);
-            events.extend(finished((at, result.with_output(panics::without_panics(&words).trim(), ""))));
+            results.push((at, result.with_output(panics::without_panics(&words).trim(), "")));
         }
         // If the process was cut short, the tests that it did not reach will show why.
-        let cut_short = self.sum.is_none();
+        let cut_short = self.is_cut_short();
         if let Some((at, result)) = self.last.take() {
             let result = if as_expected || cut_short { result } else { ended_badly(result, end) };
-            events.extend(finished((at, result)));
+            results.push((at, result));
         }
-        events
+        // In the order of the harness. Which of several threads came first is not known.
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().flat_map(finished).collect()
     }
 }
 
@@ -232,7 +237,7 @@ mod tests {
     fn a_dead_process_has_only_its_printed_results() {
         assert_eq!(
             follow("test a ... ok\ntest b ... FAILED\n", ExitKind::Signal(6)),
-            ["1 Failed: it failed, and its process exited before printing why", "0 Passed"]
+            ["0 Passed", "1 Failed: it failed, and its process exited before printing why"]
         );
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod cargo_test;
 pub(crate) mod handoff_socket;
 pub(crate) mod libtest;
+pub(crate) mod libtest_sequence;
 pub(crate) mod libtest_shared;
 pub(crate) mod nextest;
 mod nextest_groups;
@@ -17,7 +18,7 @@ use crate::runner::{Capabilities, Profile, ProjectFiles};
 
 /// What those of them have in common that run the tests of a program in threads of one process.
 const THREADED: Profile =
-    Profile { capabilities: Capabilities { side_by_side: true, ..PROFILE.capabilities }, ..PROFILE };
+    Profile { capabilities: Capabilities { side_by_side: true, own_order: true, ..PROFILE.capabilities }, ..PROFILE };
 
 /// What the runners of this folder have in common. Each test runs in its own process or in a
 /// process of its program, whose order is not the driver's to choose.

@@ -16,11 +16,13 @@ use crate::driver::suite::{ListError, ListedSuite, TestCase};
 use crate::process::bounded_text::BoundedText;
 use crate::process::files::{file_contains, find_program};
 use crate::process::spec::{ProcessSpec, apply_env};
-use crate::runner::{AgentEntry, Capabilities, Driver, Profile, Runner, Texts};
+use crate::runner::{AgentEntry, Capabilities, Driver, Profile, ReplayedSession, Runner, Texts};
 
 /// One argument may have 128 KiB; longer filters go into a file.
 const LONGEST_FILTER: usize = 60_000;
 const OUTPUT: usize = 64 << 10;
+const FILTER: &str = "--gtest_filter=";
+const REPEAT: &str = "--gtest_repeat=";
 const WITHOUT_SHARDS: [&str; 3] = ["env", "-u", SHARDS[0]];
 
 /// A GoogleTest program that the user's command starts directly.
@@ -28,7 +30,13 @@ pub(crate) struct GoogleTest;
 
 static PROFILE: Profile = Profile {
     name: "GoogleTest",
-    capabilities: Capabilities { fork: true, trace: true, ..Capabilities::NONE },
+    capabilities: Capabilities {
+        fork: true,
+        trace: true,
+        own_order: true,
+        repeat_in_process: true,
+        ..Capabilities::NONE
+    },
     texts: Texts { starts_by: Some("a GoogleTest program"), ..Texts::NONE },
     ..cpp::PROFILE
 };
@@ -46,6 +54,29 @@ impl Runner for GoogleTest {
         let program = command.first().and_then(|program| find_program(program));
         program.is_some_and(|path| file_contains(&path, &[b"gtest_list_tests", b"libgtest.so"]))
     }
+
+    fn reproduce(&self, session: &ReplayedSession<'_>) -> Option<Vec<String>> {
+        reproduce(session)
+    }
+}
+
+/// The command for one test, for several in the order of the program, or for repetitions of one.
+fn reproduce(session: &ReplayedSession<'_>) -> Option<Vec<String>> {
+    let (Some(alone), [first, _, ..]) = (session.alone, session.tests) else { return session.default_command() };
+    if session.at_once > 1 {
+        return None;
+    }
+    let filter = alone.iter().rposition(|word| word.starts_with(FILTER))?;
+    let mut words = alone.to_vec();
+    if session.tests.iter().all(|test| test == first) {
+        words.push(format!("{REPEAT}{}", session.tests.len()));
+        return Some(words);
+    }
+    let (program, _) = first.split_once(' ')?;
+    let name_in_program = |id: &&str| id.strip_prefix(program)?.strip_prefix(' ').map(str::to_owned);
+    let names = session.tests.iter().map(name_in_program).collect::<Option<Vec<_>>>()?;
+    words[filter] = format!("{FILTER}{}", names.join(":"));
+    session.in_listed_order.then_some(words)
 }
 
 fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
@@ -93,6 +124,7 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
             id: format!("{name_of_program} {name}"),
             program: program.clone(),
             shared: shuffled.clone(),
+            sequence: None,
             file,
             line,
             stage: 0,
@@ -213,9 +245,9 @@ impl GtestProgram {
     fn words(&self, names: &[&str], repeat: usize) -> Vec<String> {
         let mut words = vec![self.path.clone()];
         words.extend(self.arguments.iter().cloned());
-        words.push(format!("--gtest_filter={}", names.join(":")));
+        words.push(format!("{FILTER}{}", names.join(":")));
         if repeat > 1 {
-            words.push(format!("--gtest_repeat={repeat}"));
+            words.push(format!("{REPEAT}{repeat}"));
         }
         words
     }
@@ -224,7 +256,7 @@ impl GtestProgram {
     /// run.
     fn with_own_filter(&self, names: &[&str], mut words: Vec<String>) -> Vec<String> {
         if names == self.chosen {
-            let at = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+            let at = words.iter().position(|word| word.starts_with(FILTER)).unwrap_or(0);
             words.splice(at..=at, self.filter.clone());
         }
         words
@@ -247,7 +279,7 @@ impl Program for GtestProgram {
         let period = names.iter().skip(1).position(|name| *name == names[0]).map_or(names.len(), |at| at + 1);
         let words = self.words(&names[..period], names.len().div_ceil(period));
         let mut words = self.with_own_filter(&names[..period], words);
-        let filter = words.iter().position(|word| word.starts_with("--gtest_filter=")).unwrap_or(0);
+        let filter = words.iter().position(|word| word.starts_with(FILTER)).unwrap_or(0);
         if words[filter].len() > LONGEST_FILTER {
             let unique = format!("gtest-{}-{:?}", std::process::id(), std::thread::current().id());
             let path = self.run_dir.join(unique.replace(['(', ')'], ""));
@@ -279,6 +311,23 @@ impl Program for GtestProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_and_repetitions_are_one_command() {
+        let command = ["./it".to_owned()];
+        let alone = ["./it", "--flag", "--gtest_filter=A.A"].map(str::to_owned);
+        let reproduced = |tests: &[&str], in_listed_order| {
+            let (alone, here) = (Some(&alone[..]), Path::new("/"));
+            let session =
+                ReplayedSession { command: &command, tests, in_listed_order, at_once: 0, alone, root: None, here };
+            reproduce(&session).map(|words| words.join(" "))
+        };
+        assert_eq!(reproduced(&["it A.A"], true).as_deref(), Some("./it --flag --gtest_filter=A.A"));
+        assert_eq!(reproduced(&["it A.A", "it B/C.D"], true).as_deref(), Some("./it --flag --gtest_filter=A.A:B/C.D"));
+        assert_eq!(reproduced(&["it A.A", "it B/C.D"], false), None);
+        let twice = reproduced(&["it A.A", "it A.A"], false);
+        assert_eq!(twice.as_deref(), Some("./it --flag --gtest_filter=A.A --gtest_repeat=2"));
+    }
 
     #[test]
     fn names_are_read_from_the_list() {

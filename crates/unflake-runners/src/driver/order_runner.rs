@@ -129,15 +129,21 @@ impl OrderRunner<'_> {
                 }
                 continue;
             }
+            let program = test.sequence.as_ref().filter(|_| may_share && self.in_order).unwrap_or(&test.program);
             match batches.back_mut() {
-                Some(batch) if test.program.is_shared() && self.may_follow(batch, *number) => {
+                Some(batch) if program.is_shared() && self.may_follow(batch, program, *number) => {
                     batch.numbers.push(*number);
                 }
-                _ => batches.push_back(self.alone(*number)),
+                _ => batches.push_back(ProcessBatch { program: program.clone(), numbers: vec![*number] }),
             }
         }
-        // A single test gains nothing from the shared program.
-        for batch in batches.iter_mut().filter(|batch| !batch.program.is_ordered() && batch.numbers.len() == 1) {
+        // A single test gains nothing from a program that runs several.
+        let is_sequence = |batch: &ProcessBatch| {
+            let sequence = &self.tests[batch.numbers[0] as usize].sequence;
+            sequence.as_ref().is_some_and(|sequence| Arc::ptr_eq(sequence, &batch.program))
+        };
+        let is_for_several = |batch: &ProcessBatch| !batch.program.is_ordered() || is_sequence(batch);
+        for batch in batches.iter_mut().filter(|batch| batch.numbers.len() == 1 && is_for_several(batch)) {
             *batch = self.alone(batch.numbers[0]);
         }
         batches
@@ -153,11 +159,10 @@ impl OrderRunner<'_> {
 
     /// Whether a test can run in the process of those before it. The lines of each come from a trace,
     /// which belongs to one test.
-    fn may_follow(&self, batch: &ProcessBatch, number: u32) -> bool {
+    fn may_follow(&self, batch: &ProcessBatch, program: &Arc<dyn Program>, number: u32) -> bool {
         if self.records() && self.layers.is_some_and(|(layers, _)| layers.wants_lines()) {
             return false;
         }
-        let program = &self.tests[number as usize].program;
         let together = || {
             let last = batch.numbers.last().map(|last| &self.tests[*last as usize]);
             last.is_none_or(|last| program.may_share_dependencies(last, &self.tests[number as usize]))

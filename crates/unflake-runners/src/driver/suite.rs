@@ -86,6 +86,8 @@ pub(crate) struct TestCase {
     pub(crate) program: Arc<dyn Program>,
     /// Runs it together with the other tests of its program, where the user's command does so.
     pub(crate) shared: Option<Arc<dyn Program>>,
+    /// Runs it after other tests of its program, where its own program runs one test only.
+    pub(crate) sequence: Option<Arc<dyn Program>>,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
     /// Tests of a stage start when those of the stage before are over.
@@ -106,6 +108,7 @@ impl TestCase {
             name,
             program,
             shared: None,
+            sequence: None,
             file: None,
             line: None,
             stage: 0,

@@ -35,6 +35,7 @@ const PROFILE: Profile = Profile {
     capabilities: Capabilities {
         fork: true,
         any_order: true,
+        own_order: false,
         side_by_side: false,
         repeat_in_process: true,
         trace: true,

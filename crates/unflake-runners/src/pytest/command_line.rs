@@ -120,7 +120,15 @@ mod tests {
     fn reproduced(command: &str, tests: &[&str]) -> Option<String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let session = ReplayedSession { command: &command, tests, at_once: 0, alone: None, root: Some(here), here };
+        let session = ReplayedSession {
+            command: &command,
+            tests,
+            in_listed_order: true,
+            at_once: 0,
+            alone: None,
+            root: Some(here),
+            here,
+        };
         reproduce(&session).map(|words| words.join(" "))
     }
 

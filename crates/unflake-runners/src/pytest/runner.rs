@@ -78,6 +78,7 @@ static PROFILE: Profile = Profile {
     capabilities: Capabilities {
         fork: true,
         any_order: true,
+        own_order: false,
         side_by_side: false,
         repeat_in_process: true,
         trace: true,

@@ -9,6 +9,13 @@ pub(crate) fn covering_orders(n: usize) -> impl Iterator<Item = Vec<usize>> {
     (0..rows).map(move |row| (0..even).map(|at| (zigzag(at, even) + row) % even).filter(|one| *one < n).collect())
 }
 
+/// Ascending selections of 0..n in which every pair is adjacent at least once, the closest first.
+pub(crate) fn covering_selections(n: usize) -> impl Iterator<Item = Vec<usize>> {
+    let of_step = move |step: usize| (0..step.min(n - step)).map(move |first| (first..n).step_by(step).collect());
+    // All tests are the selection of step 1.
+    (2..n).flat_map(of_step)
+}
+
 /// 0, n - 1, 1, n - 2, …: every difference between neighbours occurs once.
 fn zigzag(at: usize, n: usize) -> usize {
     if at.is_multiple_of(2) { at / 2 } else { n - at.div_ceil(2) }
@@ -18,6 +25,21 @@ fn zigzag(at: usize, n: usize) -> usize {
 mod tests {
     use super::*;
     use crate::search::coverage::PairCoverage;
+
+    #[test]
+    fn every_ascending_pair_is_covered_once() {
+        for n in 0..40 {
+            let mut pairs = PairCoverage::new(n);
+            let mut adjacent = 0;
+            for selection in covering_selections(n).chain([(0..n).collect()]) {
+                assert!(selection.is_sorted());
+                adjacent += selection.len().saturating_sub(1);
+                selection.windows(2).for_each(|two| pairs.add(two[0], two[1]));
+            }
+            assert_eq!(pairs.count() as usize, n * n.saturating_sub(1) / 2, "{n} tests");
+            assert_eq!(adjacent, n * n.saturating_sub(1) / 2, "{n} tests");
+        }
+    }
 
     #[test]
     fn every_ordered_pair_is_covered_without_spare_orders() {

@@ -41,8 +41,10 @@ pub(crate) struct Suspect {
     /// Another test on which the first of these culprits have the same effect. What is known of it is
     /// tried, and nothing else.
     pub(crate) twin: Option<Twin>,
-    /// All remaining tests.
+    /// All remaining tests that could run before it.
     pub(crate) others: Vec<TestId>,
+    /// Whether tests run in the order of the suite only.
+    pub(crate) own_order: bool,
 }
 
 /// What is known of a test that depends on the same culprits.
@@ -253,6 +255,11 @@ async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, de
     let culprit = dependence.culprits[0].clone();
     let mut candidates = match &suspect.twin {
         Some(twin) => trial.runnable(&twin.cleaners),
+        // What cannot run between the culprits and the test undoes nothing.
+        None if suspect.own_order => {
+            let after = suspect.before.iter().rposition(|test| culprit.contains(test)).map_or(0, |at| at + 1);
+            trial.runnable(&suspect.before[after..])
+        }
         None => trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat()),
     };
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));

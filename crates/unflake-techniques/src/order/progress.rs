@@ -30,6 +30,8 @@ pub(crate) struct OrderProgress {
     pub(crate) files: Vec<Vec<usize>>,
     /// Whether every session has its own processes.
     pub(crate) isolated: bool,
+    /// Whether tests run in the order of the suite only.
+    pub(crate) own_order: bool,
     /// Outcome of each test alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
     pub(crate) suspects: Vec<SuspectRecord>,
@@ -52,7 +54,7 @@ pub(crate) struct SuspectRecord {
 }
 
 impl OrderProgress {
-    pub(crate) fn new(tests: &[Test], isolated: bool) -> Self {
+    pub(crate) fn new(tests: &[Test], isolated: bool, own_order: bool) -> Self {
         let mut files: Vec<(Option<Arc<str>>, Vec<usize>)> = Vec::new();
         for (at, test) in tests.iter().enumerate() {
             match files.iter_mut().find(|(file, _)| *file == test.file) {
@@ -65,7 +67,8 @@ impl OrderProgress {
             at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
             isolated,
             files: files.into_iter().map(|(_, tests)| tests).collect(),
-            coverage: OrderCoverage::new(tests.len()),
+            own_order,
+            coverage: OrderCoverage::new(tests.len(), own_order),
             ..Self::default()
         }
     }
@@ -189,8 +192,11 @@ impl OrderProgress {
     pub(crate) fn reopen(&mut self, at: usize, before: Vec<TestId>, seen: bool) {
         let test = self.suite[at].clone();
         let tried: HashSet<&TestId> = before.iter().chain([&test]).collect();
-        let others = self.suite.iter().filter(|other| !tried.contains(other)).cloned().collect();
-        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), twin: None, others };
+        // Those before it that were left out of the order. None can run after it.
+        let possible = if self.own_order { &self.suite[..at] } else { &self.suite[..] };
+        let others = possible.iter().filter(|other| !tried.contains(other)).cloned().collect();
+        let (test, own_order) = (test.clone(), self.own_order);
+        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), twin: None, others, own_order };
         match self.suspects.iter_mut().find(|record| record.suspect.test == test) {
             Some(record) if record.conclusion.is_some() && record.is_open() => {
                 record.reexamined += u32::from(matches!(record.conclusion, Some(SearchConclusion::OnlyInParallel)));

@@ -13,7 +13,7 @@ use unflake_model::{Coverage, Event, Finding, Isolation, OrderKind, Purpose, Ses
 use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::order::findings::findings;
 use crate::order::import_dependence::import_dependence;
-use crate::order::order_cover::covering_orders;
+use crate::order::order_cover::{covering_orders, covering_selections};
 use crate::order::polluter_search::{Dependence, SearchConclusion, find_culprits};
 use crate::order::progress::{OrderProgress, SuspectRecord};
 use crate::search::minimize::SHORT_LIST;
@@ -47,6 +47,9 @@ pub struct OrderConfig {
     pub seed: u64,
     /// Whether to search all culprits and cleaners in a large suite too.
     pub thorough: bool,
+    /// Whether a process runs its tests in an order of its own: any selection of tests is possible, in
+    /// the order of the suite.
+    pub own_order: bool,
     /// Whether to search the leaked state.
     pub state: bool,
     pub fresh_by: Isolation,
@@ -84,7 +87,7 @@ impl OrderDetection {
 impl Technique for OrderDetection {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, isolated, seconds, .. } = event {
-            let mut progress = OrderProgress::new(tests, *isolated);
+            let mut progress = OrderProgress::new(tests, *isolated, self.config.own_order);
             if let Some(only) = &self.config.only {
                 progress.select(only);
             }
@@ -134,6 +137,9 @@ impl OrderSearch {
     async fn search_all(&self) -> Option<()> {
         let n = self.progress.borrow().suite.len();
         self.each_alone((0..n).collect()).await?;
+        if self.config.own_order {
+            return self.search_selections(n).await;
+        }
         self.orders([(0..n).collect(), (0..n).rev().collect()].into_iter()).await?;
         let failing: Vec<usize> = {
             let progress = self.progress.borrow();
@@ -156,6 +162,18 @@ impl OrderSearch {
             order
         });
         self.orders(random).await
+    }
+
+    /// Searches a suite whose order is fixed: all tests, selections in which every test directly follows
+    /// every test before it, and random ones.
+    async fn search_selections(&self, n: usize) -> Option<()> {
+        self.orders(std::iter::once((0..n).collect())).await?;
+        let runnable = self.progress.borrow_mut().runnable();
+        let selected = |of: Vec<usize>| of.into_iter().map(|at| runnable[at]).collect();
+        self.orders(covering_selections(runnable.len()).map(selected)).await?;
+        let mut rng = SeededRng(self.config.seed);
+        let random = (0..self.config.random).map(|_| runnable.iter().copied().filter(|_| rng.below(2) == 0).collect());
+        self.orders(random.filter(|selection: &Vec<usize>| selection.len() > 1)).await
     }
 
     async fn each_alone(&self, tests: Vec<usize>) -> Option<()> {
@@ -363,6 +381,9 @@ impl OrderSearch {
             tests.iter().partition(|at| **at <= SHORT_LIST && suite.len() > SHORT_LIST);
         self.try_in_place(&early).await?;
         self.try_after(&late, |at| suite[..at].to_vec()).await?;
+        if self.config.own_order {
+            return self.try_after_each(&tests).await;
+        }
         // A test that passes alone seldom depends on loaded files, and finding out takes new
         // processes.
         let fails_alone = |at: &usize| self.progress.borrow().alone.get(at).is_some_and(|outcome| outcome.is_failure());
@@ -454,7 +475,7 @@ impl OrderSearch {
     async fn try_after_each(&self, tests: &[usize]) -> Option<()> {
         let others: Vec<usize> = (0..self.progress.borrow().suite.len()).collect();
         for test in tests {
-            let mut left = &others[..];
+            let mut left = if self.config.own_order { &others[..*test] } else { &others[..] };
             while !left.is_empty() {
                 // On a busy machine a large batch takes much longer than what is left of the budget.
                 let fit = self.scheduler.seconds_left() / (2.0 * self.scheduler.mean_seconds()).max(1e-6);

@@ -46,19 +46,22 @@ pub(crate) struct OrderCoverage {
     pub(crate) left_out: usize,
     /// Number of requested tests, if only some were requested.
     pub(crate) given: Option<usize>,
+    /// Whether tests run in the order of the suite only, so that of each two only one can come first.
+    own_order: bool,
     /// Whether everything planned was tried.
     pub(crate) finished: bool,
 }
 
 impl OrderCoverage {
-    pub(crate) fn new(tests: usize) -> Self {
-        Self { pairs: PairCoverage::new(tests), tests, ..Self::default() }
+    pub(crate) fn new(tests: usize, own_order: bool) -> Self {
+        Self { pairs: PairCoverage::new(tests), tests, own_order, ..Self::default() }
     }
 
     /// `tried`: number of tests with a known outcome alone.
     pub(crate) fn summary(&self, tried: usize) -> Coverage {
         let running = (self.tests - self.left_out) as u64;
-        let pairs = PairCount { covered: self.pairs.count(), of: running * running.saturating_sub(1) };
+        let possible = running * running.saturating_sub(1) / if self.own_order { 2 } else { 1 };
+        let pairs = PairCount { covered: self.pairs.count(), of: possible };
         Coverage {
             tests: self.given.unwrap_or(self.tests) as u32,
             tried: tried.saturating_sub(self.left_out) as u32,
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn pairs_of_tests_that_run_are_counted() {
-        let mut coverage = OrderCoverage::new(4);
+        let mut coverage = OrderCoverage::new(4, false);
         coverage.left_out = 1;
         (1..3).for_each(|at| coverage.pairs.add(at - 1, at));
         let summary = coverage.summary(4);
@@ -85,11 +88,13 @@ mod tests {
         assert!(summary.is_thin());
         coverage.finished = true;
         assert!(!coverage.summary(4).is_thin());
+        let of_one_order = OrderCoverage { own_order: true, ..coverage }.summary(4);
+        assert_eq!(of_one_order.pairs, Some(PairCount { covered: 2, of: 3 }));
     }
 
     #[test]
     fn requested_tests_have_no_pairs() {
-        let mut coverage = OrderCoverage::new(3);
+        let mut coverage = OrderCoverage::new(3, true);
         coverage.given = Some(1);
         let summary = coverage.summary(1);
         assert_eq!((summary.tests, summary.tried, summary.pairs), (1, 1, None));

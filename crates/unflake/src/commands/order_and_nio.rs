@@ -63,11 +63,13 @@ pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError
         fresh_by: settings.fresh_by.value,
         screen,
         jobs: settings.jobs.value,
-        state: !args.no_state,
+        state: !args.no_state && settings.runner().can(|runner| runner.state),
         seconds,
     });
     let facts = CommandFacts::search("nio");
-    let search = Search { facts, output: &args.output, seconds, by_change: args.changed, shard, settings, context };
+    let able = |runner: &Capabilities| runner.repeat_in_process;
+    let search =
+        Search { facts, able, output: &args.output, seconds, by_change: args.changed, shard, settings, context };
     search.run(&mut nio, |nio| nio.unmatched_names(), |nio| notes_of(nio, isolation))
 }
 
@@ -116,11 +118,14 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         random: args.random,
         seed,
         thorough: args.thorough,
-        state: !args.no_state,
+        own_order: !settings.runner().can(|runner| runner.any_order),
+        state: !args.no_state && settings.runner().can(|runner| runner.state),
         fresh_by: settings.fresh_by.value,
     });
     let facts = CommandFacts { seed: Some(seed), ..CommandFacts::search("order") };
-    let search = Search { facts, output: &args.output, seconds, by_change: false, shard: None, settings, context };
+    let able = Capabilities::shares_processes;
+    let (output, by_change, shard) = (&args.output, false, None);
+    let search = Search { facts, able, output, seconds, by_change, shard, settings, context };
     search.run(
         &mut order,
         |order| order.unmatched_names(),
@@ -160,6 +165,8 @@ pub(crate) fn failed_after(
 /// A search that is about to start.
 struct Search<'a> {
     facts: CommandFacts,
+    /// What the runner must be able to do.
+    able: fn(&Capabilities) -> bool,
     output: &'a OutputArgs,
     seconds: f64,
     /// Whether tests were chosen by what changed. Then a name may match no test.
@@ -180,8 +187,8 @@ impl Search<'_> {
     ) -> Result<Exit, CommandError> {
         let time = settings::engine_limit(self.seconds);
         let launch = Launch { suite: false, time, ..launch(self.settings) };
-        if !self.settings.runner().can(Capabilities::controls_order) {
-            let able = unflake_runners::names_with(Capabilities::controls_order, "and");
+        if !self.settings.runner().can(self.able) {
+            let able = unflake_runners::names_with(self.able, "and");
             let name = self.facts.name;
             let what = format!("unflake {name} supports {able} only");
             let hint = match self.settings.runner().can(|runner| runner.side_by_side) {

@@ -89,7 +89,7 @@ pub(crate) fn run(args: RunArgs, context: &Context) -> Result<Exit, CommandError
         let note = "not a git repository, so failures are not compared with your change";
         notes.push(note.to_owned());
     }
-    let can_order = settings.runner().can(Capabilities::controls_order);
+    let can_order = settings.runner().can(Capabilities::shares_processes);
     let facts = CommandFacts { name: "run", flaky_gates, can_order, seed: None };
     let runner_output = done.record.closed.as_ref().filter(|_| args.runner_output).map(|closed| closed.output.clone());
     done.report(&facts, &conclusion, |run, style, out| {

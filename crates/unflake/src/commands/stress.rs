@@ -80,7 +80,7 @@ pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandEr
         done.record.notes.push(format!("{what}: {first}{more}"));
     }
     done.record.notes.push(format!("{attempts} attempts, up to {jobs} at once"));
-    let can_order = settings.runner().can(Capabilities::controls_order);
+    let can_order = settings.runner().can(Capabilities::shares_processes);
     let facts = CommandFacts { name: "stress", flaky_gates: true, can_order, seed: None };
     done.report(&facts, &conclusion, |run, style, out| report::summary(run, style, args.output.quiet, out))
 }

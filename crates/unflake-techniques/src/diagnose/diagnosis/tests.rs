@@ -25,6 +25,7 @@ fn config(test: &str) -> DiagnosisConfig {
             seconds: 1e6,
         }),
         order: Some(OrderConfig {
+            own_order: false,
             only: None,
             seconds: 1e6,
             patience: f64::INFINITY,

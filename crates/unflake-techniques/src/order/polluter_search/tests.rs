@@ -11,6 +11,7 @@ use crate::{OrderConfig, OrderDetection, Recordings, Technique};
 
 pub(crate) fn config() -> OrderConfig {
     OrderConfig {
+        own_order: false,
         only: None,
         seconds: 1e6,
         patience: f64::INFINITY,

@@ -78,7 +78,7 @@ fn tests_that_cannot_be_combined_are_left_out_and_reported() {
 
 #[test]
 fn only_tests_of_the_same_process_are_suspected() {
-    let mut progress = OrderProgress::new(&[test("a"), test("b"), test("c"), test("v")], false);
+    let mut progress = OrderProgress::new(&[test("a"), test("b"), test("c"), test("v")], false, false);
     progress.alone.insert(3, Outcome::Passed);
     let attempt = |test: &str, environment, outcome| AttemptSummary {
         test: test.into(),

@@ -195,7 +195,9 @@ impl DiagnosisRequest<'_> {
         let Plan { baseline, singles, mixes, untried } =
             experiment_plan::plan(&self.plan_context(), &[], &settings.runner());
         let fresh_by = settings.fresh_by.value;
-        let controls_order = settings.runner().can(Capabilities::controls_order);
+        let repeats = settings.runner().can(|runner| runner.repeat_in_process);
+        let shares_processes = settings.runner().can(Capabilities::shares_processes);
+        let compares_state = settings.runner().can(|runner| runner.state);
         let idempotence = NioConfig {
             mode: NioMode::IsolatedMethod,
             only: None,
@@ -204,7 +206,7 @@ impl DiagnosisRequest<'_> {
             // A screening pays for many tests only.
             screen: None,
             jobs: settings.jobs.value,
-            state: true,
+            state: compares_state,
             seconds,
         };
         let order = OrderConfig {
@@ -215,7 +217,8 @@ impl DiagnosisRequest<'_> {
             random: RANDOM_ORDERS,
             seed: 1,
             thorough: false,
-            state: true,
+            own_order: !settings.runner().can(|runner| runner.any_order),
+            state: compares_state,
             fresh_by,
         };
         let factors = ExperimentConfig {
@@ -243,8 +246,8 @@ impl DiagnosisRequest<'_> {
             steps,
             fresh_by,
             seconds,
-            idempotence: controls_order.then_some(idempotence),
-            order: controls_order.then_some(order),
+            idempotence: repeats.then_some(idempotence),
+            order: shares_processes.then_some(order),
             factors: Some(factors),
             slow_starts: settings.runner().can(|runner| runner.slow_starts),
             side_by_side: settings.runner().can(|runner| runner.side_by_side),
