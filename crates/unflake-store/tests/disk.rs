@@ -177,6 +177,9 @@ fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
+/// Far above any version of the tables.
+const NEWER: i64 = 1000;
+
 #[test]
 fn a_newer_history_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
@@ -186,16 +189,16 @@ fn a_newer_history_is_refused_and_unchanged() {
     // The state that a killed newer unflake leaves: the version is in the log, and not yet in the
     // database.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
-    connection.pragma_update(None, "user_version", 12).unwrap();
+    connection.pragma_update(None, "user_version", NEWER).unwrap();
     drop(connection);
     let before = contents(dir.path());
 
     let error = Store::open(dir.path()).unwrap_err();
-    let StoreError::Newer { found: 12, known, .. } = error else { panic!("{error:?}") };
+    let StoreError::Newer { found: NEWER, known, .. } = error else { panic!("{error:?}") };
     assert_eq!(
         error.to_string().replace(path.to_str().unwrap(), "history.db"),
         format!(
-            "the history in history.db was written by a newer unflake and was left as it is. Its tables have version 12, and this \
+            "the history in history.db was written by a newer unflake and was left as it is. Its tables have version {NEWER}, and this \
              unflake knows them up to {known}. Use the newer unflake, or move the file away to begin a new history."
         )
     );

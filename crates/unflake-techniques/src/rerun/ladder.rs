@@ -51,6 +51,9 @@ pub struct Rungs {
     pub seeds: Vec<World>,
     /// Whether the runner can isolate tests from each other inside one process.
     pub together: bool,
+    /// Whether the runner repeats its whole process even if less of it is wanted: then all results
+    /// of that count.
+    pub whole_processes: bool,
     /// The factor that hides a file. None: files that tests leave behind are not examined.
     pub hides: Option<FactorKind>,
     /// Whether tests unrelated to the change run at the base when no pass there is known.
@@ -69,6 +72,7 @@ impl Default for Rungs {
             intersect: None,
             seeds: Vec::new(),
             together: false,
+            whole_processes: false,
             hides: None,
             verify_base: AtBase::Needed,
         }
@@ -315,7 +319,8 @@ impl Ladder {
             .collect();
         let again: Vec<Vec<TestId>> = failed
             .into_iter()
-            .filter_map(|environment| Some(processes.remove(&environment)?.until_failure()))
+            .filter_map(|environment| processes.remove(&environment))
+            .map(|ran| if self.rungs.whole_processes { ran.all() } else { ran.until_failure() })
             .collect();
         let place = Placement::Fresh(Isolation::Process);
         again.into_iter().map(|tests| self.session(Purpose::Again, place, tests, 0)).collect()

@@ -27,6 +27,11 @@ impl ProcessRun {
         self.tests.len() > 1
     }
 
+    /// All its tests.
+    pub(crate) fn all(self) -> Vec<TestId> {
+        self.tests.into_iter().map(|(test, _)| test).collect()
+    }
+
     /// The tests that ran before its last failure ended: those that began later cannot have caused
     /// it. Tests may run at the same time.
     pub(crate) fn until_failure(self) -> Vec<TestId> {

@@ -17,7 +17,7 @@ const OPTIONS: &[(&str, &str)] = &[
         "unflake run",
         "affected at-end base classpath-file filter flaky-result fresh fresh-by full github gitlab \
          granularity immediate jobs json junit markdown never-excuse new-processes one-test output-limit private \
-         private-keep quiet results rule runner-output sarif store test-classes threshold timeout too-many verify-base",
+         private-keep quiet results rule runner-output sarif shard shard-group store test-classes threshold timeout too-many verify-base",
     ),
     (
         "unflake why",
@@ -32,7 +32,7 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "unflake nio",
         "base changed classpath-file for fresh-by full github gitlab jobs json junit markdown mode \
-         no-state output-limit quiet sarif store test-classes thorough timeout",
+         no-state output-limit quiet sarif shard shard-group store test-classes thorough timeout",
     ),
     (
         "unflake order",
@@ -54,7 +54,7 @@ const OPTIONS: &[(&str, &str)] = &[
     (
         "unflake measure",
         "classpath-file configuration for fresh-by full github gitlab html jobs json junit layer markdown \
-         no-rule one-test output-limit quiet results runs sarif seed store table test-classes timeout",
+         no-rule one-test output-limit quiet results runs sarif seed shard shard-group store table test-classes timeout",
     ),
     (
         "unflake stress",
@@ -75,6 +75,9 @@ const OPTIONS: &[(&str, &str)] = &[
     ("unflake history import", "at branch ci-attempt ci-run job quiet revision store"),
     ("unflake history score", "all json limit main-branch min-score store"),
     ("unflake history copy", ""),
+    ("unflake history merge", "full github gitlab json junit markdown quiet sarif shard-group store"),
+    ("unflake history prune", "dry-run older-than output-older-than store"),
+    ("unflake history export", "newer-than store"),
     ("unflake quarantine", ""),
     ("unflake quarantine list", "store"),
     ("unflake quarantine add", "days issue owner reason skip store"),

@@ -119,6 +119,7 @@ fn rungs(settings: &Settings, compares: bool) -> Rungs {
         intersect: settings.granularity.value.filter(|_| compares),
         seeds: if unflake_worlds::can_seed() { seeded_worlds() } else { Vec::new() },
         together: settings.runner().in_process_isolation().is_some() && settings.fresh_by.value != Isolation::Process,
+        whole_processes: settings.runner().can(|runner| runner.lists_by_running),
         hides: FactorKind::named(unflake_worlds::HIDES_FILES),
         verify_base: settings.verify_base.value,
     }

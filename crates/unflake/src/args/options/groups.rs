@@ -60,7 +60,7 @@ pub(crate) struct ShardArgs {
     ///
     /// Each takes about the same time, by the history. All shards of a suite need the same history:
     /// one on a server, or copies of the same file. `unflake history merge` reports on all of them.
-    #[arg(long, value_name = "N/COUNT", help_heading = "Shards")]
+    #[arg(long, value_name = "N/COUNT", help_heading = "Shards", hide_short_help = true)]
     pub(crate) shard: Option<ShardNumber>,
 
     /// What the shards of one suite share [default: the ID of the CI run]

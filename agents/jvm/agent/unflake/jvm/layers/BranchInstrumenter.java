@@ -105,7 +105,8 @@ final class BranchInstrumenter {
     private String way(int[] targets, int index) {
         Map.Entry<Integer, Integer> line = lines.floorEntry(targets[index]);
         String destination = line == null ? "" : " to line " + line.getValue();
-        if (targets.length > 2) {
+        // A switch can have a single way.
+        if (targets.length != 2) {
             return ", case " + (index + 1) + destination;
         }
         Map.Entry<Integer, Integer> other = lines.floorEntry(targets[1 - index]);
