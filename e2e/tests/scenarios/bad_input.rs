@@ -342,7 +342,7 @@ fn a_full_disk_costs_only_the_history() {
     );
     let store = sandbox.project().join("store");
     fs::create_dir(&store).unwrap();
-    let Some(_mount) = Mount::tmpfs(&store, "size=200k") else {
+    let Some(_mount) = Mount::tmpfs(&store, "size=400k") else {
         return eprintln!("not checked: this user may not mount");
     };
     let result = sandbox.run("--store store --at-end 0 --fresh 0", "pytest").expect_exit(1);
