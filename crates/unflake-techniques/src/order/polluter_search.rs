@@ -43,8 +43,8 @@ pub(crate) struct Suspect {
     pub(crate) twin: Option<Twin>,
     /// All remaining tests that could run before it.
     pub(crate) others: Vec<TestId>,
-    /// Whether tests run in the order of the suite only.
-    pub(crate) own_order: bool,
+    /// Where tests run in the order of the suite only: those before it.
+    pub(crate) preceding: Option<Vec<TestId>>,
 }
 
 /// What is known of a test that depends on the same culprits.
@@ -255,13 +255,13 @@ async fn cleaners(trial: &VictimTrial<'_>, suspect: &Suspect, thorough: bool, de
     let culprit = dependence.culprits[0].clone();
     let mut candidates = match &suspect.twin {
         Some(twin) => trial.runnable(&twin.cleaners),
-        // What cannot run between the culprits and the test undoes nothing.
-        None if suspect.own_order => {
-            let after = suspect.before.iter().rposition(|test| culprit.contains(test)).map_or(0, |at| at + 1);
-            trial.runnable(&suspect.before[after..])
-        }
         None => trial.runnable(&[&suspect.before[..], &suspect.others[..]].concat()),
     };
+    if let Some(preceding) = &suspect.preceding {
+        // What cannot run between the culprits and the test undoes nothing.
+        let after = preceding.iter().rposition(|test| culprit.contains(test)).map_or(0, |at| at + 1);
+        candidates.retain(|test| preceding[after..].contains(test));
+    }
     candidates.retain(|test| !dependence.culprits.iter().any(|list| list.contains(test)));
     let has_cleaners = dependence.kind == OrderKind::Victim && dependence.evidence.seen == dependence.evidence.tried;
     if candidates.is_empty() || !has_cleaners || trial.out_of_time() || !(thorough || candidates.len() <= SHORT_LIST) {

@@ -195,8 +195,8 @@ impl OrderProgress {
         // Those before it that were left out of the order. None can run after it.
         let possible = if self.own_order { &self.suite[..at] } else { &self.suite[..] };
         let others = possible.iter().filter(|other| !tried.contains(other)).cloned().collect();
-        let (test, own_order) = (test.clone(), self.own_order);
-        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), twin: None, others, own_order };
+        let preceding = self.own_order.then(|| possible.to_vec());
+        let suspect = Suspect { test: test.clone(), before, seen, guesses: Vec::new(), twin: None, others, preceding };
         match self.suspects.iter_mut().find(|record| record.suspect.test == test) {
             Some(record) if record.conclusion.is_some() && record.is_open() => {
                 record.reexamined += u32::from(matches!(record.conclusion, Some(SearchConclusion::OnlyInParallel)));

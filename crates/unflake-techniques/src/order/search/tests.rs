@@ -326,3 +326,63 @@ fn a_test_that_fails_where_another_file_is_loaded_is_no_brittle_one() {
         assert!(findings[0].sentence.starts_with("fails when the file of t"), "{}", findings[0].sentence);
     }
 }
+
+/// Checks that every session runs its tests in the order of the suite, each once.
+struct OnlyInOrder(OrderDetection);
+
+impl Technique for OnlyInOrder {
+    fn observe(&mut self, event: &Event, recordings: Recordings<'_>) {
+        self.0.observe(event, recordings);
+    }
+
+    fn next_sessions(&mut self, recordings: Recordings<'_>) -> Vec<Session> {
+        let sessions = self.0.next_sessions(recordings);
+        let place = |test: &TestId| test.as_str()[1..].parse::<usize>().unwrap();
+        for session in &sessions {
+            assert!(session.tests.windows(2).all(|two| place(&two[0]) < place(&two[1])), "{:?}", session.tests);
+        }
+        sessions
+    }
+
+    fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
+        self.0.findings(recordings)
+    }
+}
+
+fn in_own_order(special: Vec<(usize, SimulatedTest)>, config: OrderConfig) -> (Vec<Finding>, Option<Coverage>) {
+    let mut order = OnlyInOrder(OrderDetection::new(OrderConfig { own_order: true, ..config }));
+    SimulatedSuite::new(12, special).run(&mut order);
+    (order.findings(Recordings::EMPTY), order.0.coverage())
+}
+
+#[test]
+fn a_runner_with_its_own_order_runs_selections_only() {
+    let special = || {
+        vec![
+            (2, polluter("x")),
+            (3, cleaner("x")),
+            (5, victim(&["x"])),
+            (9, brittle(&["y"])),
+            (7, polluter("y")),
+            (4, victim(&["z"])),
+            (8, polluter("z")),
+        ]
+    };
+    // Of t8 and t4 only t4 can come first.
+    let expected = [(named(5), names(&[2]), names(&[3])), (named(9), names(&[7]), Vec::new())];
+    let summary = |findings: &[Finding]| {
+        let mut all: Vec<_> = findings
+            .iter()
+            .map(|one| (one.test.clone(), dependence(one).culprits[0].clone(), dependence(one).cleaners.clone()))
+            .collect();
+        all.sort();
+        all
+    };
+    let (findings, coverage) = in_own_order(special(), config());
+    assert_eq!(summary(&findings), expected);
+    assert_eq!(coverage.unwrap().pairs, Some(PairCount { covered: 66, of: 66 }));
+    for (at, one) in [(5, 0), (9, 1)] {
+        assert_eq!(summary(&in_own_order(special(), requested(at)).0), expected[one..=one]);
+    }
+    assert_eq!(in_own_order(special(), requested(4)).0, []);
+}
