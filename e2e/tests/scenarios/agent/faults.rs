@@ -51,7 +51,7 @@ const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
 
 const AT_ONCE: usize = 3;
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 19] = [
+const SAMPLE: [(&str, &str); 21] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
@@ -70,12 +70,16 @@ const SAMPLE: [(&str, &str); 19] = [
     ("measure --runs 2", "layers.behaviour.CallRecorder.leave"),
     ("measure --runs 2", "layers.output.OutputRecorder._is_called_by_test"),
     ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
+    ("affected --learn --base HEAD", "dependencies.facts.FactRecorder._add"),
+    ("run -- -n 2", "core.xdist_worker.XdistWorker._start_event"),
     ("trace test_b", "trace.attempt_trace.AttemptTrace.begin"),
 ];
 
-/// Runs the command while this function of the agent raises.
+/// Runs the command while this function of the agent raises. Options of pytest follow after ` -- `.
 fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
+    let (command, pytest) = command.split_once(" -- ").unwrap_or((command, "-p no:xdist"));
     let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("shop.py", SHOP).file("test_it.py", TESTS);
+    let sandbox = if pytest.starts_with("-n") { sandbox.with_plugins() } else { sandbox };
     if command.starts_with("affected") {
         sandbox.commit("start");
     }
@@ -83,7 +87,8 @@ fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
     let has_findings = !matches!(words[0], "affected" | "trace");
     let invocation = sandbox.unflake(&words);
     let invocation = if has_findings { invocation.json() } else { invocation };
-    let result = invocation.args(["--", "python", "-m", "pytest"]).env("BREAK", function).finish();
+    let result = invocation.args(["--", "python", "-m", "pytest"]).args(pytest.split(' '));
+    let result = result.env("BREAK", function).finish();
     (sandbox, result)
 }
 
@@ -150,6 +155,18 @@ fn check_all(command: &str) {
 #[ignore = "takes minutes"]
 fn no_error_of_the_agent_in_run_is_the_failure_of_a_test() {
     check_all("run");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_workers_is_the_failure_of_a_test() {
+    check_all("run -- -n 2");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_stress_is_the_failure_of_a_test() {
+    check_all("stress --for 1h --max-runs 2");
 }
 
 #[test]
