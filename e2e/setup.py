@@ -228,6 +228,7 @@ def maven_builds():
             builds.append((JAVA_VERSIONS, ["-P" + cell["framework"]] + versions))
     # The provider of parallel tests, which Surefire downloads when it is used.
     builds.append((JAVA_VERSIONS, ["-Pjunit", "-Djunit=4.13.2", "-Dtests=junit4", "-Dparallel=classes", "-DthreadCount=2"]))
+    builds.append((JAVA_VERSIONS, ["verify", "-Pjunit,integration", "-Dtests=integration"]))
     return builds
 
 

@@ -41,11 +41,7 @@ impl Engine {
 /// What a session needs: all that one of its tests needs.
 fn needs_of(listing: &Listing, tests: &[TestId]) -> TestNeeds {
     let mut all = TestNeeds::default();
-    for needs in tests.iter().filter_map(|test| listing.needs(test)) {
-        all.alone |= needs.alone;
-        all.jobs = all.jobs.max(needs.jobs);
-        all.resources.extend(needs.resources.clone());
-    }
+    tests.iter().filter_map(|test| listing.needs(test)).for_each(|needs| all.add(needs));
     all
 }
 
@@ -54,11 +50,15 @@ fn fits(wanted: &TestNeeds, running: &[TestNeeds], jobs: u32) -> bool {
         return true;
     }
     let weight = |needs: &TestNeeds| needs.jobs.max(1);
-    let mut used: BTreeMap<&str, u32> = BTreeMap::new();
-    for name in running.iter().flat_map(|one| one.resources.keys()) {
-        *used.entry(name).or_default() += 1;
+    // By name: how many use it, and how many may.
+    let mut used: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for (name, most) in running.iter().flat_map(|one| &one.resources) {
+        let (users, limit) = used.entry(name).or_insert((0, *most));
+        (*users, *limit) = (*users + 1, (*limit).min(*most));
     }
-    let is_free = |(name, most): (&String, &u32)| used.get(name.as_str()).copied().unwrap_or_default() < (*most).max(1);
+    let is_free = |(name, most): (&String, &u32)| {
+        used.get(name.as_str()).is_none_or(|(users, limit)| *users < (*limit.min(most)).max(1))
+    };
     !wanted.alone
         && running.iter().all(|one| !one.alone)
         && running.iter().map(weight).sum::<u32>() + weight(wanted) <= jobs
@@ -96,5 +96,9 @@ mod tests {
         check(&file, &[&other, &plain], true);
         check(&two, &[&two], true);
         check(&two, &[&two, &two], false);
+        let reader = needs(false, 0, &[("file", u32::MAX)]);
+        check(&reader, &[&reader, &reader], true);
+        check(&reader, &[&file], false);
+        check(&file, &[&reader], false);
     }
 }

@@ -201,12 +201,23 @@ pub struct TestNeeds {
     /// As many jobs as this; 0 is one.
     #[serde(default, skip_serializing_if = "payload::is_zero")]
     pub jobs: u32,
-    /// By name: a resource, and how many tests that need it may run at once.
+    /// By name: a resource, and how many tests that need it may run at once. Where tests differ in
+    /// this (readers and a writer), the least counts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, u32>,
 }
 
 impl TestNeeds {
+    /// Needs all that `more` needs, too.
+    pub fn add(&mut self, more: &Self) {
+        self.alone |= more.alone;
+        self.jobs = self.jobs.max(more.jobs);
+        for (name, most) in &more.resources {
+            let own = self.resources.entry(name.clone()).or_insert(*most);
+            *own = (*own).min(*most);
+        }
+    }
+
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

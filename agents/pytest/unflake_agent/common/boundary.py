@@ -27,6 +27,7 @@ PASS_THROUGH = tuple(
 # Where they are raised is a matter of chance.
 ANYWHERE = RecursionError, MemoryError
 guards = []  # That of this process, once there is an agent.
+failing = set()  # The threads in which a guard records an error.
 
 
 def is_of_agent(error, trace, callers=PASS_THROUGH):

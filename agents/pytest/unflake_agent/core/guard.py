@@ -1,9 +1,10 @@
 """Errors of the agent itself. They end the process, and are never taken for those of a test."""
 
+import _thread
 import os
 import traceback
 
-from ..common.boundary import guards
+from ..common.boundary import failing, guards
 
 
 class AgentGuard:
@@ -14,7 +15,7 @@ class AgentGuard:
     """
 
     _exit, _open, _write, _format = os._exit, os.open, os.write, staticmethod(traceback.format_exception)
-    _getpid = staticmethod(os.getpid)
+    _getpid, _ident = staticmethod(os.getpid), staticmethod(_thread.get_ident)
     _flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
     def __init__(self, side, name):
@@ -35,13 +36,22 @@ class AgentGuard:
 
     def fail(self, error, is_of_instrument=False):
         """Records an exception and exits."""
+        if self._ident() in failing:
+            return  # An instrument that watches what follows fails, too.
+        failing.add(self._ident())
         # A child that a test forked has no connection, so that much fails there. Instruments do not.
         if self._side and (is_of_instrument or self._getpid() == self._pid):
             try:
-                self._record("".join(self._format(type(error), error, error.__traceback__)))
+                self._record(self._text(error))
             except OSError:
                 pass  # Another thread or process was first.
         self._exit(3)
+
+    def _text(self, error):
+        try:
+            return "".join(self._format(type(error), error, error.__traceback__))
+        except Exception:  # Reading the sources is watched by the instrument that failed.
+            return "%s: %s\n" % (type(error).__name__, error)
 
     def _record(self, text):
         file = self._open("%s/agent-error-%s" % (self._side, self._name), self._flags, 0o600)

@@ -5,7 +5,7 @@ import sys
 from functools import wraps
 
 from ..common.after_import import after_import
-from ..common.boundary import check
+from ..common.boundary import check, failing
 from ..common.paths import path_kind
 
 # Events that change names, with the number of paths: cached links are no longer valid after them.
@@ -56,7 +56,7 @@ class FileAccess:
 
         def hook(event, arguments):
             handler = get(event)
-            if handler is not None:
+            if handler is not None and not failing:
                 try:
                     handler(*arguments)
                 except RecursionError:  # It is that of the watched code, and Python aborts if it is hidden.

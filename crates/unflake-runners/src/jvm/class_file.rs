@@ -1,7 +1,7 @@
 //! A compiled class: its source file, and whether it has constants that compilers copy into other
 //! classes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const PRIVATE: u16 = 0x0002;
@@ -35,13 +35,15 @@ impl ClassFile {
             return None;
         }
         rest.skip(4)?;
-        let texts = rest.texts()?;
-        let text = |index: u16| texts.get(usize::from(index)).copied().flatten();
+        let constants = rest.constants()?;
+        let text = |index: u16| constants.text(index);
         rest.skip(6)?;
         let interfaces = rest.u16()?;
         rest.skip(2 * usize::from(interfaces))?;
-        let mut class =
-            Self { names: texts.iter().flatten().flat_map(|text| simple_names(text)).collect(), ..Self::default() };
+        let mut class = Self {
+            names: constants.texts.iter().flatten().flat_map(|text| simple_names(text)).collect(),
+            ..Self::default()
+        };
         for is_field in [true, false] {
             for _ in 0..rest.u16()? {
                 let flags = rest.u16()?;
@@ -69,6 +71,23 @@ fn simple_names(text: &[u8]) -> BTreeSet<String> {
     nested.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// The strings of a class and the names of classes that it mentions, by index.
+pub(super) struct ConstantPool<'a> {
+    texts: Vec<Option<&'a [u8]>>,
+    classes: BTreeMap<usize, u16>,
+}
+
+impl<'a> ConstantPool<'a> {
+    pub(super) fn text(&self, index: u16) -> Option<&'a [u8]> {
+        self.texts.get(usize::from(index)).copied().flatten()
+    }
+
+    /// The name of a class, such as `java/lang/Object`.
+    pub(super) fn class(&self, index: u16) -> Option<&'a [u8]> {
+        self.classes.get(&usize::from(index)).and_then(|name| self.text(*name))
+    }
+}
+
 /// The bytes that have not been read yet.
 pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
@@ -91,10 +110,9 @@ impl<'a> ByteReader<'a> {
         Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    /// The strings in the constant pool, by index.
-    pub(super) fn texts(&mut self) -> Option<Vec<Option<&'a [u8]>>> {
+    pub(super) fn constants(&mut self) -> Option<ConstantPool<'a>> {
         let count = usize::from(self.u16()?);
-        let mut texts = vec![None];
+        let (mut texts, mut classes) = (vec![None], BTreeMap::new());
         while texts.len() < count {
             let tag = self.take(1)?[0];
             if tag == 1 {
@@ -102,8 +120,13 @@ impl<'a> ByteReader<'a> {
                 texts.push(Some(self.take(length)?));
                 continue;
             }
+            if tag == 7 {
+                classes.insert(texts.len(), self.u16()?);
+                texts.push(None);
+                continue;
+            }
             self.skip(match tag {
-                7 | 8 | 16 | 19 | 20 => 2,
+                8 | 16 | 19 | 20 => 2,
                 15 => 3,
                 3 | 4 | 9..=12 | 17 | 18 => 4,
                 5 | 6 => 8,
@@ -112,7 +135,7 @@ impl<'a> ByteReader<'a> {
             // Eight-byte constants take two entries.
             texts.extend(std::iter::repeat_n(None, if tag == 5 || tag == 6 { 2 } else { 1 }));
         }
-        Some(texts)
+        Some(ConstantPool { texts, classes })
     }
 
     pub(super) fn attributes(&mut self, mut see: impl FnMut(u16, &'a [u8])) -> Option<()> {

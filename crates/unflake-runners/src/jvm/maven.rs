@@ -1,7 +1,7 @@
-//! `mvn test`: Maven builds, and Surefire writes down the tests of each module with what it would
-//! start a JVM with.
+//! `mvn test`, `mvn verify`: Maven builds, and Surefire and Failsafe write down the tests of each
+//! module with what they would start a JVM with.
 //!
-//! So plugins, profiles, properties and every option of Surefire keep their meaning, and no pom is
+//! So plugins, profiles, properties and every option of theirs keep their meaning, and no pom is
 //! read here.
 
 use std::collections::BTreeMap;
@@ -95,9 +95,15 @@ fn list(context: &ListContext<'_>) -> Result<ListedSuite, ListError> {
     // Surefire starts no JVM for a module without tests.
     modules.retain(|directory| directory.join("surefire.properties").is_file());
     let assertions = Assertions::wanted(context);
+    let is_integration = |directory: &PathBuf| has_fact(&facts(directory), "integration", "true");
+    let other_tests = match modules.iter().any(is_integration) {
+        true => OtherTests::WithIntegration,
+        false if modules.len() > 1 => OtherTests::InModules,
+        false => OtherTests::None,
+    };
     for (at, directory) in modules.iter().enumerate() {
         let module = MavenModule::read(directory, &all_roots, context)?;
-        let jvm = add(module, modules.len() > 1, context, assertions.as_ref(), &mut suite)?;
+        let jvm = add(module, other_tests, context, assertions.as_ref(), &mut suite)?;
         if at >= KEPT {
             jvm.end_prestarted();
         }
@@ -131,7 +137,16 @@ fn build(words: &[String], handoff: &Path, context: &ListContext<'_>) -> Result<
     Err(ListError::collection(format!("Maven's build failed, so there are no tests to run:\n{shown}")))
 }
 
-/// What Surefire has written down for a module.
+/// What a command for one test meets beside the tests of its own module.
+#[derive(Clone, Copy, PartialEq)]
+enum OtherTests {
+    None,
+    InModules,
+    /// Tests of Failsafe, in this or another module.
+    WithIntegration,
+}
+
+/// What Surefire or Failsafe has written down for a module.
 struct MavenModule {
     facts: Vec<(String, String)>,
     /// The settings that Surefire passes to its own process.
@@ -210,6 +225,10 @@ fn facts(directory: &Path) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
+fn has_fact(facts: &[(String, String)], wanted: &str, value: &str) -> bool {
+    facts.iter().any(|(name, its)| name == wanted && its == value)
+}
+
 /// The directory of its pom.
 fn basedir(facts: &[(String, String)]) -> Option<PathBuf> {
     facts.iter().find(|(name, _)| name == "basedir").map(|(_, path)| path.into())
@@ -224,7 +243,7 @@ fn roots(facts: &[(String, String)]) -> Vec<PathBuf> {
 /// Adds the tests of one module.
 fn add(
     module: MavenModule,
-    several: bool,
+    others: OtherTests,
     context: &ListContext<'_>,
     assertions: Option<&Arc<Assertions>>,
     suite: &mut ListedSuite,
@@ -246,25 +265,43 @@ fn add(
     suite.notes.extend(std::mem::take(&mut listing.notes).into_iter().map(|note| format!("{name}: {note}")));
     let is_new = settings.contains_key("forkNodeConnectionString");
     let surefire = fact("surefire").unwrap_or_default();
+    let is_integration = has_fact(&facts, "integration", "true");
     jvm.add(&listing, forks, suite, |test| match selects_methods(surefire, &test.key) {
-        true => alone(context.command, test, several, is_new),
+        true if is_integration => alone_in_failsafe(context.command, test),
+        true => alone(context.command, test, others, is_new),
         false => Vec::new(),
     });
     Ok(jvm)
 }
 
-/// The user's command for one test. Surefire selects by method name, with all parameters.
-fn alone(command: &[String], test: &JvmTest, several: bool, is_new: bool) -> Vec<String> {
+/// The user's command for one test.
+fn alone(command: &[String], test: &JvmTest, others: OtherTests, is_new: bool) -> Vec<String> {
     let mut words: Vec<String> = command.iter().filter(|word| !word.starts_with("-Dtest=")).cloned().collect();
-    let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
-    let any = if method.len() < test.method.len() && test.method[method.len()..].starts_with('[') { "*" } else { "" };
-    let before = prerequisites(&test.key).iter().map(|before| format!("{before},")).collect::<String>();
-    words.push(format!("-Dtest={before}{}#{method}{any}", test.class));
-    if several {
+    words.push(format!("-Dtest={}", selection(test)));
+    if others != OtherTests::None {
         // Other modules do not have the test.
         words.push(format!("-D{}=false", if is_new { "surefire.failIfNoSpecifiedTests" } else { "failIfNoTests" }));
     }
+    if others == OtherTests::WithIntegration {
+        words.push("-DskipITs".to_owned());
+    }
     words
+}
+
+/// The user's command for one integration test; tests of Surefire run before it.
+fn alone_in_failsafe(command: &[String], test: &JvmTest) -> Vec<String> {
+    let mut words: Vec<String> = command.iter().filter(|word| !word.starts_with("-Dit.test=")).cloned().collect();
+    words.push(format!("-Dit.test={}", selection(test)));
+    words.push("-Dit.failIfNoSpecifiedTests=false".to_owned()); // Other modules do not have it.
+    words
+}
+
+/// A test as Surefire and Failsafe select it: by method name, with all parameters.
+fn selection(test: &JvmTest) -> String {
+    let method = test.method.split(['(', '[']).next().unwrap_or(&test.method);
+    let any = if method.len() < test.method.len() && test.method[method.len()..].starts_with('[') { "*" } else { "" };
+    let before = prerequisites(&test.key).iter().map(|before| format!("{before},")).collect::<String>();
+    format!("{before}{}#{method}{any}", test.class)
 }
 
 /// What has to run before a test, as Surefire selects it; the key of a test of TestNG ends in it.
@@ -353,15 +390,20 @@ mod tests {
     #[test]
     fn a_test_is_run_alone_with_the_users_words() {
         let command = ["mvn", "-q", "-Dtest=Old", "test"].map(str::to_owned);
-        let words = |method: &str, several| {
-            let test = JvmTest { key: String::new(), class: "a.B$C".to_owned(), method: method.to_owned() };
-            alone(&command, &test, several, true).join(" ")
-        };
-        assert_eq!(words("total(int)[1]", false), "mvn -q test -Dtest=a.B$C#total");
+        let test = |method: &str| JvmTest { key: String::new(), class: "a.B$C".to_owned(), method: method.to_owned() };
+        let words = |method: &str, others| alone(&command, &test(method), others, true).join(" ");
+        assert_eq!(words("total(int)[1]", OtherTests::None), "mvn -q test -Dtest=a.B$C#total");
         let key = "testng:0|SINGLE|a.B/c|a.B/one,a.D/two".to_owned();
         let needy = JvmTest { key, class: "a.B".to_owned(), method: "c".to_owned() };
-        assert_eq!(alone(&command, &needy, false, true).join(" "), "mvn -q test -Dtest=a.B#one,a.D#two,a.B#c");
-        assert_eq!(words("one[0: 1]", false), "mvn -q test -Dtest=a.B$C#one*");
-        assert_eq!(words("plain", true), "mvn -q test -Dtest=a.B$C#plain -Dsurefire.failIfNoSpecifiedTests=false");
+        assert_eq!(
+            alone(&command, &needy, OtherTests::None, true).join(" "),
+            "mvn -q test -Dtest=a.B#one,a.D#two,a.B#c"
+        );
+        assert_eq!(words("one[0: 1]", OtherTests::None), "mvn -q test -Dtest=a.B$C#one*");
+        let of_modules = "mvn -q test -Dtest=a.B$C#plain -Dsurefire.failIfNoSpecifiedTests=false";
+        assert_eq!(words("plain", OtherTests::InModules), of_modules);
+        assert_eq!(words("plain", OtherTests::WithIntegration), format!("{of_modules} -DskipITs"));
+        let integration = alone_in_failsafe(&["mvn", "verify", "-Dit.test=Old"].map(str::to_owned), &test("one[1]"));
+        assert_eq!(integration.join(" "), "mvn verify -Dit.test=a.B$C#one* -Dit.failIfNoSpecifiedTests=false");
     }
 }

@@ -1,4 +1,4 @@
-"""Makes one function of the agent raise, the one that BREAK names; `list` writes all their names."""
+"""Makes one function of the agent raise, the one that BREAK names; `list` records which ones are called."""
 
 import os
 import sys
@@ -35,14 +35,27 @@ def failing(original):
     return sys.modules[AGENT + "common.boundary"].guarded(injected) if is_guarded else injected
 
 
-def break_function(name, owner, function):
+# In place of a function: notes its first call in this process, then calls it.
+RECORDER = """def recorder(original, text, file, noted, write=os.write):
+    def recorded(*arguments, **named):
+        if not noted:
+            noted.append(True)
+            write(file, text)
+        return original(*arguments, **named)
+    recorded.__dict__.update(vars(original))
+    return recorded
+"""
+exec(compile(RECORDER, "<unflake_agent.fault>", "exec"))
+
+
+def replace(name, owner, function, wrap):
     module = sys.modules[name]
     if owner is not None:
         cls = getattr(module, owner)
-        setattr(cls, function, failing(vars(cls)[function]))
+        setattr(cls, function, wrap(vars(cls)[function]))
         return
     original = getattr(module, function)
-    replacement = failing(original)
+    replacement = wrap(original)
     for other in [one for key, one in sys.modules.items() if key.startswith(AGENT)]:
         for attribute, value in list(vars(other).items()):
             if value is original:
@@ -51,9 +64,12 @@ def break_function(name, owner, function):
 
 def pytest_collection_modifyitems():
     wanted = os.environ["BREAK"]
+    found = list(functions())
     if wanted == "list":
-        with open("functions", "w") as file:
-            file.write("\n".join(label(*one) for one in functions()))
-    for one in functions():
+        file = os.open("functions", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for one in found:
+            text = (label(*one) + "\n").encode()
+            replace(*one, lambda original: recorder(original, text, file, []))
+    for one in found:
         if label(*one) == wanted:
-            break_function(*one)
+            replace(*one, failing)

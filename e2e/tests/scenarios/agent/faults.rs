@@ -2,6 +2,7 @@
 //! that passes stays green or the run ends with an internal error, also where the project would
 //! catch the exception, or a thread or another process would lose it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Mutex;
 use std::thread;
@@ -48,11 +49,9 @@ const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
          except Exception: is_caught = True\n    \
          if is_caught: os.abort()\n";
 
-/// The commands, each with what it loads of the agent. All run the tests more than once.
-const COMMANDS: [&str; 5] = ["run", "measure --runs 2", "nio", "affected --learn --base HEAD", "trace test_b"];
 const AT_ONCE: usize = 3;
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 19] = [
+const SAMPLE: [(&str, &str); 21] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
@@ -71,12 +70,16 @@ const SAMPLE: [(&str, &str); 19] = [
     ("measure --runs 2", "layers.behaviour.CallRecorder.leave"),
     ("measure --runs 2", "layers.output.OutputRecorder._is_called_by_test"),
     ("affected --learn --base HEAD", "dependencies.plugin.DependencyPlugin.end"),
+    ("affected --learn --base HEAD", "dependencies.facts.FactRecorder._add"),
+    ("run -- -n 2", "core.xdist_worker.XdistWorker._start_event"),
     ("trace test_b", "trace.attempt_trace.AttemptTrace.begin"),
 ];
 
-/// Runs the command while this function of the agent raises.
+/// Runs the command while this function of the agent raises. Options of pytest follow after ` -- `.
 fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
+    let (command, pytest) = command.split_once(" -- ").unwrap_or((command, "-p no:xdist"));
     let sandbox = Sandbox::new().file("conftest.py", FAULTS).file("shop.py", SHOP).file("test_it.py", TESTS);
+    let sandbox = if pytest.starts_with("-n") { sandbox.with_plugins() } else { sandbox };
     if command.starts_with("affected") {
         sandbox.commit("start");
     }
@@ -84,7 +87,8 @@ fn run(command: &str, function: &str) -> (Sandbox, RunOutput) {
     let has_findings = !matches!(words[0], "affected" | "trace");
     let invocation = sandbox.unflake(&words);
     let invocation = if has_findings { invocation.json() } else { invocation };
-    let result = invocation.args(["--", "python", "-m", "pytest"]).env("BREAK", function).finish();
+    let result = invocation.args(["--", "python", "-m", "pytest"]).args(pytest.split(' '));
+    let result = result.env("BREAK", function).finish();
     (sandbox, result)
 }
 
@@ -136,12 +140,55 @@ fn lost_results_are_an_internal_error_where_no_report_is_written() {
     }
 }
 
+/// Breaks each function of the agent that the command calls.
+#[track_caller]
+fn check_all(command: &str) {
+    let (sandbox, listed) = broken(command, "list");
+    listed.unwrap();
+    let called = fs::read_to_string(sandbox.project().join("functions")).unwrap();
+    let functions: BTreeSet<&str> = called.lines().collect();
+    println!("{command}: {} functions of the agent", functions.len());
+    check(&functions.into_iter().map(|function| (command, function.to_owned())).collect::<Vec<_>>());
+}
+
 #[test]
-#[ignore = "takes an hour"]
-fn no_error_of_the_agent_is_the_failure_of_a_test() {
-    for command in COMMANDS {
-        let (sandbox, _) = broken(command, "list");
-        let functions = fs::read_to_string(sandbox.project().join("functions")).unwrap();
-        check(&functions.lines().map(|function| (command, function.to_owned())).collect::<Vec<_>>());
-    }
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_run_is_the_failure_of_a_test() {
+    check_all("run");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_workers_is_the_failure_of_a_test() {
+    check_all("run -- -n 2");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_stress_is_the_failure_of_a_test() {
+    check_all("stress --for 1h --max-runs 2");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_measure_is_the_failure_of_a_test() {
+    check_all("measure --runs 2");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_nio_is_the_failure_of_a_test() {
+    check_all("nio");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_affected_is_the_failure_of_a_test() {
+    check_all("affected --learn --base HEAD");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn no_error_of_the_agent_in_trace_is_the_failure_of_a_test() {
+    check_all("trace test_b");
 }

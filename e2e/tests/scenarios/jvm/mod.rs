@@ -6,6 +6,7 @@ mod class_loaders;
 mod factors;
 mod faults;
 mod instruments;
+mod integration_tests;
 mod measure;
 mod seeds;
 mod testng;
@@ -106,8 +107,10 @@ fn summaries(result: &RunOutput) -> BTreeSet<String> {
 /// have none.
 fn surefire_outcomes(modules: &[PathBuf]) -> BTreeMap<String, BTreeSet<String>> {
     let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let folders = modules.iter().map(|module| module.join("target/surefire-reports"));
-    for report in folders.flat_map(|folder| fs::read_dir(folder).unwrap().flatten()).map(|entry| entry.path()) {
+    let reports = ["target/surefire-reports", "target/failsafe-reports"];
+    let folders = modules.iter().flat_map(|module| reports.map(|folder| module.join(folder)));
+    let entries = folders.filter(|folder| folder.is_dir()).flat_map(|folder| fs::read_dir(folder).unwrap().flatten());
+    for report in entries.map(|entry| entry.path()) {
         if report.extension().is_none_or(|kind| kind != "xml") {
             continue;
         }

@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.maven.execution.MojoExecutionEvent;
 import org.apache.maven.execution.MojoExecutionListener;
@@ -18,15 +20,17 @@ import org.apache.maven.plugin.MojoExecutionException;
 import org.apache.maven.project.MavenProject;
 
 /**
- * Makes Surefire hand over the tests of each module: just before it executes, fully configured, it
- * gets another {@code java} to start, which records how it is started. So no option of Surefire has
- * to be interpreted here.
+ * Makes Surefire and Failsafe hand over the tests of each module: just before they execute, fully
+ * configured, they get another {@code java} to start, which records how it is started. So no option
+ * of theirs has to be interpreted here.
  */
 public class SurefireHandoff implements MojoExecutionListener {
     /** Stands for the number of a process; the driver replaces it. */
     private static final String FORK = "{unflake.fork}";
 
     private final AtomicInteger modules = new AtomicInteger();
+    /** The modules in which a plugin has prepared the integration tests: a server runs until Maven ends it. */
+    private final Set<Object> prepared = ConcurrentHashMap.newKeySet();
 
     @Override
     public void beforeMojoExecution(MojoExecutionEvent event) throws MojoExecutionException {
@@ -34,26 +38,35 @@ public class SurefireHandoff implements MojoExecutionListener {
         if (handoff == null) {
             return;
         }
-        String plugin = event.getExecution().getArtifactId();
-        String goal = event.getExecution().getGoal();
-        boolean integration = plugin.equals("maven-failsafe-plugin") && goal.equals("integration-test");
-        if (!integration && !(plugin.equals("maven-surefire-plugin") && goal.equals("test"))) {
-            return;
+        if ("pre-integration-test".equals(event.getExecution().getLifecyclePhase())) {
+            prepared.add(event.getProject().getBasedir());
         }
+        String mojo = event.getExecution().getArtifactId() + ":" + event.getExecution().getGoal();
         try {
-            if (integration) {
-                // Failsafe's tests need servers that only run during this Maven phase.
-                set(event.getMojo(), "skipITs", true);
-                note(Paths.get(handoff), event.getProject(), "integration tests of Failsafe are not run");
-            } else {
-                handOver(Paths.get(handoff), event);
+            switch (mojo) {
+                case "maven-surefire-plugin:test":
+                    handOver(Paths.get(handoff), event, false);
+                    break;
+                case "maven-failsafe-plugin:integration-test":
+                    if (prepared.contains(event.getProject().getBasedir())) {
+                        set(event.getMojo(), "skipITs", true);
+                        String why = "what is started before them is stopped when Maven ends";
+                        note(Paths.get(handoff), event.getProject(), "integration tests of Failsafe are not run: " + why);
+                    } else {
+                        handOver(Paths.get(handoff), event, true);
+                    }
+                    break;
+                case "maven-failsafe-plugin:verify":
+                    set(event.getMojo(), "skipITs", true); // It would read the results of an earlier run.
+                    break;
+                default:
             }
         } catch (IOException | ReflectiveOperationException error) {
             throw new MojoExecutionException("unflake cannot take over Surefire's tests: " + error);
         }
     }
 
-    private void handOver(Path handoff, MojoExecutionEvent event) throws IOException, ReflectiveOperationException {
+    private void handOver(Path handoff, MojoExecutionEvent event, boolean areIntegrationTests) throws IOException, ReflectiveOperationException {
         Object mojo = event.getMojo();
         MavenProject project = event.getProject();
         // Three digits, so that names sort in build order.
@@ -83,7 +96,11 @@ public class SurefireHandoff implements MojoExecutionListener {
             lines.add("sources=" + root);
         }
         lines.add("threads=" + threads(event));
+        lines.add("integration=" + areIntegrationTests);
         overrideSettings(mojo, lines);
+        if (areIntegrationTests) {
+            set(mojo, "summaryFile", folder.resolve("summary.xml").toFile());
+        }
         Files.write(folder.resolve("module"), lines, StandardCharsets.UTF_8);
         set(mojo, "jvm", java.toString());
     }

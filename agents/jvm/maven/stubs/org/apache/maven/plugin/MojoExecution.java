@@ -17,4 +17,8 @@ public class MojoExecution {
     public String getExecutionId() {
         return null;
     }
+
+    public String getLifecyclePhase() {
+        return null;
+    }
 }
