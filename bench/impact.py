@@ -1,5 +1,7 @@
 """Mutants of real packages against `unflake affected`: `python3 bench/impact.py click --mutants 100`.
 
+Or of the newest commit of a repository: `python3 bench/impact.py NAME --repository PATH`.
+
 Each mutant changes one place of the code, the tests, a fixture, a data file, a template or the configuration. A plain
 run of the whole suite says which tests it affects: those with another outcome than at the base. All of them must be
 listed. Of the others, the excluded share counts, beside that of pytest-testmon. The cost of learning is a ratio of
@@ -20,6 +22,8 @@ import tempfile
 import venv
 from pathlib import Path
 
+from plain_server import PlainRuns
+
 HERE = Path(__file__).resolve().parent
 PACKAGES = ["pytest==8.4.2", "pytest-testmon==2.1.3", "trio==0.31.0", "simplejson==3.20.2", "markupsafe==3.0.3", "pytest-asyncio==1.2.0",
             "freezegun==1.5.5"]  # fmt: skip
@@ -37,19 +41,26 @@ GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
 class Project:
     """A released package in a repository of its own, with an environment in which its tests run."""
 
-    def __init__(self, name, place, unflake):
-        self.name, self.unflake, self.place = name, unflake, place
-        self.python = str(place / "venv" / "bin" / "python")
-        if not (place / "venv").exists():
+    def __init__(self, arguments):
+        name, place = arguments.project, arguments.place
+        self.name, self.unflake, self.place, self.options = name, arguments.unflake, place, arguments.option
+        self.python = arguments.python or str(place / "venv" / "bin" / "python")
+        if not Path(self.python).exists():
             venv.create(place / "venv", with_pip=True)
             self.pip("install", *PACKAGES)
-        self.root = place / ("%s-%s" % (name, VERSIONS[name]))
-        if not self.root.exists():
+        self.root = place / ("%s-%s" % (name, VERSIONS.get(name, "head")))
+        if not self.root.exists() and arguments.repository:
+            subprocess.run(["git", "clone", "-q", arguments.repository, self.root], check=True)
+        elif not self.root.exists():
             self.pip("download", "--no-deps", "--no-binary", ":all:", "--dest", place, "%s==%s" % (name, VERSIONS[name]))
             with tarfile.open(next(place.glob("%s-*.tar.gz" % name))) as archive:
                 archive.extractall(place, filter="data")
         shutil.rmtree(self.root / ".git", ignore_errors=True)
-        shutil.rmtree(self.root / ".unflake", ignore_errors=True)
+        if not arguments.keep:
+            shutil.rmtree(self.root / ".unflake", ignore_errors=True)
+        path = os.pathsep.join([str(self.root / "src"), str(self.root), str(HERE)])
+        self.variables = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        self.plain = PlainRuns(self.python, self.variables)
         (self.root / ".gitignore").write_text("__pycache__/\n.pytest_cache/\n.unflake/\n.testmondata*\n")
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "As released"]):
             subprocess.run(GIT + words, cwd=self.root, check=True)
@@ -58,12 +69,11 @@ class Project:
         subprocess.run([self.python, "-m", "pip", "-q", "--disable-pip-version-check", *map(str, words)], check=True)
 
     def pytest(self, *options):
-        return [self.python, "-m", "pytest", "-q", *OPTIONS.get(self.name, ()), *options]
+        return [self.python, "-m", "pytest", "-q", *OPTIONS.get(self.name, ()), *self.options, *options]
 
     def run(self, command, longest=LONGEST, **variables):
-        path = os.pathsep.join([str(self.root / "src"), str(HERE)])
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST", "UNFLAKE"))}
-        environment = dict(kept, PYTHONPATH=path, PYTHONDONTWRITEBYTECODE="1", **variables)
+        environment = dict(kept, **self.variables, **variables)
         return subprocess.run(
             command, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, timeout=longest,
@@ -71,9 +81,7 @@ class Project:
 
     def outcomes(self):
         """The outcome of every test in a plain run. None where the tests cannot be collected."""
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            done = self.run(self.pytest(*PLAIN, "-p", "plain_outcomes"), BENCH_OUTCOMES=file.name)
-            return json.loads(Path(file.name).read_text()) if done.returncode in (0, 1) else None
+        return self.plain.outcomes(self.root, [*self.pytest(*PLAIN)[3:]], LONGEST)
 
     def affected(self, granularity, learn=False):
         """The tests that are listed. None where they cannot be listed."""
@@ -162,12 +170,14 @@ def mutants(project, seed):
     chosen = random.Random(seed)
     files = subprocess.run(["git", "ls-files"], cwd=project.root, stdout=subprocess.PIPE, text=True, check=True)
     files = files.stdout.split("\n")[:-1]
-    code = [file for file in files if file.startswith("src/") and file.endswith(".py")]
-    tests = [file for file in files if file.startswith(("tests/", "testing/")) and file.endswith(".py")]
+    tests = [file for file in files if (file.startswith(("tests/", "testing/")) or file.startswith("test_")) and file.endswith(".py")]
+    known = "docs/", "doc/", "examples/", "scripts/", "benchmark", "misc/", "bench/", "setup.py", "noxfile.py", ".github/", "tasks.py"
+    code = [file for file in files if file.endswith(".py") and file not in tests and not file.startswith(known)]
     fixtures = [file for file in tests if file.endswith("conftest.py")]
     suffixes = (".py", ".pyi", ".pyc", ".typed", ".toml")
     data = [file for file in files if file.startswith(("tests/", "testing/", "src/")) and not file.endswith(suffixes) and "egg-info" not in file]
-    kinds = [("code", code, 12), ("test", tests, 3), ("fixture", fixtures, 1), ("data", data, 3), ("configuration", ["pyproject.toml"], 1)]
+    configuration = ["pyproject.toml"] if "[tool.pytest.ini_options]\n" in (project.root / "pyproject.toml").read_text() else []
+    kinds = [("code", code, 12), ("test", tests, 3), ("fixture", fixtures, 1), ("data", data, 3), ("configuration", configuration, 1)]
     kinds = [(kind, files, weight) for kind, files, weight in kinds if files]
     seen = set()
     while True:
@@ -204,28 +214,38 @@ def cpu(call):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, result
 
 
-def learn(project, rounds):
+def learn(project, rounds, modes, testmon):
     """Learns, and prints what that costs beside a plain run."""
     plain, costs = [], {"file": [], "function": [], "testmon": []}
     for _ in range(rounds):
-        seconds, base = cpu(project.outcomes)
+        base = project.outcomes()
+        seconds, _ = cpu(lambda: project.run(project.pytest(*PLAIN)))
         plain.append(seconds)
-        for granularity in "file", "function":
+        for granularity in modes:
             seconds, listed = cpu(lambda: project.affected(granularity, learn=True))
             assert listed is not None, "learning failed"
             costs[granularity].append(seconds)
-        for file in project.root.glob(".testmondata*"):
-            file.unlink()
-        seconds, _ = cpu(lambda: project.run(project.pytest("--testmon")))
-        costs["testmon"].append(seconds)
+        if testmon:
+            for file in project.root.glob(".testmondata*"):
+                file.unlink()
+            seconds, _ = cpu(lambda: project.run(project.pytest("--testmon")))
+            costs["testmon"].append(seconds)
     for who, seconds in costs.items():
+        if not seconds:
+            continue
         print("%-10s learning %.2f times the CPU time of a plain run (%.1f s)" % (who, min(seconds) / min(plain), min(plain)))
     return base
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("project", choices=VERSIONS)
+    parser.add_argument("project")
+    parser.add_argument("--repository", help="a clone or its git directory, in place of a released version")
+    parser.add_argument("--option", action="append", default=[], help="of pytest")
+    parser.add_argument("--modes", default="file,function")
+    parser.add_argument("--testmon", type=int, default=0, help="so many mutants are shown to pytest-testmon too")
+    parser.add_argument("--python")
+    parser.add_argument("--keep", action="store_true", help="what an earlier call has learned")
     parser.add_argument("--mutants", type=int, default=100)
     parser.add_argument("--verdicts", type=int, default=0, help="so many failing mutants get a full run")
     parser.add_argument("--rounds", type=int, default=2, help="of measuring the cost of learning")
@@ -235,16 +255,18 @@ def main():
     parser.add_argument("--unflake", default=str(HERE.parent / "target" / "release" / "unflake"))
     arguments = parser.parse_args()
     arguments.place.mkdir(parents=True, exist_ok=True)
-    project = Project(arguments.project, arguments.place, arguments.unflake)
-    base = learn(project, arguments.rounds)
-    assert base and "failed" not in base.values(), "it does not pass at the base"
-    project.run([arguments.unflake, "run", "--store", ".unflake/file", "--", *project.pytest(*PLAIN)])
+    project = Project(arguments)
+    modes = arguments.modes.split(",")
+    base = learn(project, arguments.rounds, modes, arguments.testmon)
+    assert base, "it cannot be collected at the base"
+    if arguments.verdicts:
+        project.run([arguments.unflake, "run", "--store", ".unflake/file", "--", *project.pytest(*PLAIN)])
     count(project, base, arguments)
 
 
 def count(project, base, arguments):
     began, tried, effective, wrong_verdicts, judged = os.times().elapsed, 0, 0, 0, 0
-    kinds, missed, excluded, pairs = {}, {}, {}, 0
+    kinds, missed, excluded, seen, pairs = {}, {}, {}, {}, 0
     for kind, file, what, text in mutants(project, arguments.seed):
         if tried >= arguments.mutants or os.times().elapsed - began > arguments.seconds:
             break
@@ -260,9 +282,11 @@ def count(project, base, arguments):
             differing = {test for test in truth if truth[test] != base.get(test)}
             tried, effective, pairs = tried + 1, effective + bool(differing), pairs + len(truth)
             kinds[kind] = kinds.get(kind, 0) + 1
-            answers = {mode: project.affected(mode) for mode in ("file", "function")}
-            answers["testmon"] = project.testmon()
+            answers = {mode: project.affected(mode) for mode in arguments.modes.split(",")}
+            if tried <= arguments.testmon:
+                answers["testmon"] = project.testmon()
             for who, listed in answers.items():
+                seen[who] = seen.get(who, 0) + len(truth)
                 if listed is None:
                     listed = set(truth)
                 wrong = differing - listed
@@ -276,7 +300,7 @@ def count(project, base, arguments):
                 wrong_verdicts += len(excused)
                 for test in excused:
                     print("wrong verdict unaffected: %s %s, %s" % (file, what, test))
-        except subprocess.TimeoutExpired:
+        except (TimeoutError, subprocess.TimeoutExpired):
             print("left out, because it hangs: %s %s" % (file, what))
         finally:
             path.write_text(original)
@@ -284,7 +308,7 @@ def count(project, base, arguments):
     print("%s: %d mutants (%s), %d change an outcome, %d pairs of test and mutant" % (
         project.name, tried, ", ".join("%d %s" % (number, kind) for kind, number in sorted(kinds.items())), effective, pairs))
     for who in excluded:
-        print("%-10s wrong not-listed %d, excluded %.1f %%" % (who, missed[who], 100.0 * excluded[who] / pairs))
+        print("%-10s wrong not-listed %d, excluded %.1f %%" % (who, missed[who], 100.0 * excluded[who] / seen[who]))
     print("verdicts of %d failing mutants: wrong unaffected %d" % (judged, wrong_verdicts))
 
 

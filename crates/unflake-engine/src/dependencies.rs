@@ -22,6 +22,8 @@ struct DependencyFile {
     #[serde(default)]
     read: BTreeSet<String>,
     #[serde(default)]
+    configured: BTreeSet<String>,
+    #[serde(default)]
     written: BTreeSet<String>,
     #[serde(default)]
     listed: BTreeSet<String>,
@@ -88,6 +90,7 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
         root: file.root,
         executed,
         read,
+        configured: file.configured,
         written: file.written,
         listed: file.listed,
         looked: file.looked,

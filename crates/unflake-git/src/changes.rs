@@ -7,8 +7,10 @@ use unflake_model::{Base, ChangeKind, ChangedFunctions, Changes, FileChange};
 use unflake_source::python;
 
 use crate::blobs::{blobs, filtered};
+use crate::configuration;
 use crate::git_status::{self, DiffEntry, LINK, SUBMODULE};
 use crate::global_inputs::{self, matching};
+use crate::name_users::NameIndex;
 use crate::repository::path;
 use crate::skip_worktree;
 use crate::submodules::SubmoduleProblem;
@@ -20,13 +22,26 @@ const MAX_PARSED: usize = 2 << 20;
 
 impl Repository {
     /// The differences between the base and the working tree: staged, unstaged and untracked.
-    /// `global_inputs`: globs of files that count for every test.
-    pub fn changes(&self, base: &Base, global_inputs: &[&str]) -> Result<Changes, GitError> {
+    /// `global_inputs`: globs of files that count for every test. `descriptions`: globs of
+    /// configuration files, with the keys that only describe.
+    pub fn changes(
+        &self,
+        base: &Base,
+        global_inputs: &[&str],
+        descriptions: &[(&str, &[&str])],
+    ) -> Result<Changes, GitError> {
         let mut found = self.differences(&base.revision)?;
         for (path, kind) in std::mem::take(&mut found.not_checked_out) {
             found.add(path, DifferenceKind::Plain(kind));
         }
         let functions = self.functions(&found);
+        let old_hashes: Vec<(String, String)> = found
+            .paths
+            .iter()
+            .filter_map(|(path, difference)| {
+                Some((String::from_utf8(path.clone()).ok()?, difference.old_text.clone()?))
+            })
+            .collect();
         let mut unknown = Vec::new();
         let ignore_case = self.ignores_case()?;
         let mut name = |path: &[u8]| {
@@ -52,7 +67,9 @@ impl Repository {
         let ignored = ignored.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
+        let descriptive = self.descriptive(&files, &old_hashes, descriptions);
         let for_all = matching(&files, global_inputs.iter().copied().chain(global_inputs::OWN));
+        let for_all = for_all.into_iter().filter(|path| !descriptive.contains(path)).collect();
         let new_directories = self.new_directories(&base.revision, &files)?;
         Ok(Changes {
             base,
@@ -64,9 +81,33 @@ impl Repository {
             new_directories,
             for_all,
             for_directory: Vec::new(),
+            by_function: Vec::new(),
+            descriptive,
             ignore_case,
             unknown,
         })
+    }
+
+    /// The changed configuration files in which only keys that describe have other values.
+    fn descriptive(
+        &self,
+        files: &[FileChange],
+        old_hashes: &[(String, String)],
+        descriptions: &[(&str, &[&str])],
+    ) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for (glob, keys) in descriptions {
+            let matching = matching(files, [*glob]);
+            for (path, hash) in old_hashes.iter().filter(|(path, _)| matching.contains(path)) {
+                let Ok(blobs) = blobs(&self.git, &[hash], MAX_PARSED) else { continue };
+                let Ok(after) = fs::read_to_string(self.root().join(path)) else { continue };
+                let before = blobs.get(hash).and_then(|before| str::from_utf8(before).ok());
+                if before.is_some_and(|before| configuration::only_describes(path, before, &after, keys)) {
+                    found.insert(path.clone());
+                }
+            }
+        }
+        found
     }
 
     /// Whether the files are known to equal that commit, apart from files that are not checked out.
@@ -149,13 +190,14 @@ impl Repository {
         let read = || Ok::<_, GitError>((filtered(&self.git, &paths)?, blobs(&self.git, &hashes, MAX_PARSED)?));
         // On an error whole files count as changed, which is never too little.
         let Ok((filtered, blobs)) = read() else { return BTreeMap::new() };
+        let index = NameIndex::new(&self.git, self.root());
         let changed_functions = |(at, hash): (&Vec<u8>, &str)| {
             let full = self.root().join(path(at.clone()));
             if filtered.contains(at) || fs::metadata(&full).ok()?.len() > MAX_PARSED as u64 {
                 return None;
             }
-            let functions = python::changed_functions(blobs.get(hash)?, &fs::read(&full).ok()?)?;
-            Some((at.clone(), functions))
+            let change = python::changed_functions(blobs.get(hash)?, &fs::read(&full).ok()?)?;
+            Some((at.clone(), index.complete(at, change)))
         };
         wanted.into_iter().filter_map(changed_functions).collect()
     }
@@ -174,6 +216,8 @@ struct TreeDifference {
     kind: DifferenceKind,
     /// The hash of the old contents, if only the text of a file changed that can be parsed.
     old_hash: Option<String>,
+    /// The same, whatever kind of file it is.
+    old_text: Option<String>,
 }
 
 enum DifferenceKind {
@@ -187,7 +231,14 @@ impl WorktreeDifferences {
         let kind = match entry.status {
             _ if submodule => {
                 self.paths.extend(entry.from.map(|from| {
-                    (from, TreeDifference { kind: DifferenceKind::Plain(ChangeKind::Submodule), old_hash: None })
+                    (
+                        from,
+                        TreeDifference {
+                            kind: DifferenceKind::Plain(ChangeKind::Submodule),
+                            old_hash: None,
+                            old_text: None,
+                        },
+                    )
                 }));
                 DifferenceKind::Plain(ChangeKind::Submodule)
             }
@@ -206,8 +257,11 @@ impl WorktreeDifferences {
         let new = !self.paths.contains_key(&entry.path);
         let path = entry.path.clone();
         self.add(entry.path, kind);
-        if new && python && only_text && !submodule {
-            self.paths.entry(path).and_modify(|difference| difference.old_hash = Some(entry.old_hash));
+        if new && only_text && !submodule {
+            self.paths.entry(path).and_modify(|difference| {
+                difference.old_hash = python.then(|| entry.old_hash.clone());
+                difference.old_text = Some(entry.old_hash);
+            });
         }
     }
 
@@ -215,10 +269,10 @@ impl WorktreeDifferences {
     fn add(&mut self, path: Vec<u8>, kind: DifferenceKind) {
         match self.paths.get_mut(&path) {
             None => {
-                self.paths.insert(path, TreeDifference { kind, old_hash: None });
+                self.paths.insert(path, TreeDifference { kind, old_hash: None, old_text: None });
             }
             Some(difference) => {
-                difference.old_hash = None;
+                (difference.old_hash, difference.old_text) = (None, None);
                 let renamed = matches!(
                     difference.kind,
                     DifferenceKind::Renamed(_) | DifferenceKind::Plain(ChangeKind::Submodule)

@@ -8,10 +8,12 @@
 mod base;
 mod blobs;
 mod changes;
+mod configuration;
 mod error;
 mod git;
 mod git_status;
 mod global_inputs;
+mod name_users;
 mod repository;
 mod skip_worktree;
 mod submodules;

@@ -31,6 +31,13 @@ pub struct Changes {
     /// Those that affect every test which uses a file in their directory or below it.
     #[serde(default)]
     pub for_directory: Vec<String>,
+    /// Those of `for_all` that are code which counts like other code where functions are compared.
+    #[serde(default)]
+    pub by_function: Vec<String>,
+    /// Configuration files in which only what describes the project changed. They matter to tests that
+    /// read them, not to those that they configure.
+    #[serde(default)]
+    pub descriptive: BTreeSet<String>,
     /// The file system ignores case.
     pub ignore_case: bool,
     /// What could not be determined, a sentence each. While there is any, every file may have changed.
@@ -111,8 +118,24 @@ pub struct ChangedFunctions {
     pub before: BTreeSet<String>,
     /// In the new version: changed or added.
     pub after: BTreeSet<String>,
-    /// Changed code that runs at import: the module and class bodies.
+    /// Changed code that runs at import and may change anything: the module and class bodies.
     pub bodies: BTreeSet<String>,
+    /// Names that bodies bind to something else, without changing anything else.
+    #[serde(default)]
+    pub names: BTreeSet<String>,
+    /// Who uses these names. None: that is unknown, and everybody who runs code of the file may.
+    #[serde(default)]
+    pub users: Option<NameUsers>,
+}
+
+/// Who uses changed names of a file, in the whole repository. In doubt somebody does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameUsers {
+    /// By file: functions that contain one of the names. [`ChangedFunctions::MODULE`]: everybody who ran
+    /// any code of the file.
+    pub functions: BTreeMap<String, BTreeSet<String>>,
+    /// Other files that contain one of the names.
+    pub texts: BTreeSet<String>,
 }
 
 impl Changes {
@@ -161,18 +184,31 @@ impl ChangedFunctions {
 
     /// Only comments and spacing changed.
     pub fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.after.is_empty()
+        self.before.is_empty() && self.after.is_empty() && self.bodies.is_empty() && self.names.is_empty()
     }
 
     /// Whether a change affects a test that executed this function. A changed module or class body affects all;
     /// a changed function affects what was defined in it: `f.<locals>.inner`, `f.<locals>.<lambda>`.
     pub fn touches(&self, function: &str) -> bool {
-        if !self.bodies.is_empty() {
-            return true;
-        }
-        let ends = function.match_indices('.').map(|(at, _)| at).chain([function.len()]);
-        ends.map(|end| &function[..end]).any(|name| self.before.contains(name) || self.after.contains(name))
+        let is_unknown = !self.names.is_empty() && self.users.is_none();
+        !self.bodies.is_empty()
+            || is_unknown
+            || enclosing(function).any(|name| self.before.contains(name) || self.after.contains(name))
     }
+}
+
+impl NameUsers {
+    /// Whether a test that executed this function of a file may use one of the names.
+    pub fn touches(&self, file: &str, function: &str) -> bool {
+        let Some(functions) = self.functions.get(file) else { return self.texts.contains(file) };
+        functions.contains(ChangedFunctions::MODULE) || enclosing(function).any(|name| functions.contains(name))
+    }
+}
+
+/// A qualified name, and those of everything that contains it.
+fn enclosing(name: &str) -> impl Iterator<Item = &str> {
+    let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
+    ends.map(move |end| &name[..end])
 }
 
 fn is_at_or_below(path: &str, place: &str, ignore_case: bool) -> bool {
@@ -197,6 +233,8 @@ mod tests {
             new_directories: BTreeSet::new(),
             for_all: Vec::new(),
             for_directory: Vec::new(),
+            by_function: Vec::new(),
+            descriptive: Default::default(),
             ignore_case,
             unknown: Vec::new(),
         }
@@ -209,7 +247,7 @@ mod tests {
     fn functions(names: &[&str], bodies: &[&str]) -> ChangedFunctions {
         let names: BTreeSet<String> = names.iter().chain(bodies).map(|name| (*name).to_owned()).collect();
         let bodies = bodies.iter().map(|name| (*name).to_owned()).collect();
-        ChangedFunctions { before: names.clone(), after: names, bodies }
+        ChangedFunctions { before: names.clone(), after: names, bodies, ..ChangedFunctions::default() }
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct Dependencies {
     pub executed: BTreeMap<String, Option<BTreeSet<String>>>,
     /// Other files that were opened or checked.
     pub read: BTreeSet<String>,
+    /// Files in which the runner looked for its configuration.
+    #[serde(default)]
+    pub configured: BTreeSet<String>,
     /// Files and directories that were created, changed or removed.
     pub written: BTreeSet<String>,
     /// Directories whose entries were listed.

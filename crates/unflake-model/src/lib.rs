@@ -33,7 +33,7 @@ pub use assertion::{
 };
 pub use attempt::{Attempt, Failure, Phase, Timestamp};
 pub use cell::{Cell, WriteSite};
-pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange};
+pub use change::{Base, BaseChoice, ChangeKind, ChangedFunctions, Changes, Comparison, FileChange, NameUsers};
 pub use configuration::{ConfigurationMeasure, RunCircumstances, RunConfiguration};
 pub use day::Day;
 pub use dependencies::{Dependencies, Granularity, LeftFile};

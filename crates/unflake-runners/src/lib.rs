@@ -25,10 +25,10 @@ use std::process::ExitCode;
 
 pub use options::RunnerOptions;
 pub use registry::{
-    RunnerSelection, base_worktree_hint, call_tables, default_command, demo, directory_inputs, examples,
-    explain_missed_agent, explain_unsupported, factors, global_inputs, names_with, never_excuse, option, options,
-    project_files, recognizes, reported_as, run_as_shim, runtime_support, select, temporary_names, tool_homes,
-    tool_variables, trace_support,
+    RunnerSelection, base_worktree_hint, call_tables, code_inputs, default_command, demo, descriptions,
+    directory_inputs, examples, explain_missed_agent, explain_unsupported, factors, global_inputs, names_with,
+    never_excuse, option, options, project_files, recognizes, reported_as, run_as_shim, runtime_support, select,
+    temporary_names, tool_homes, tool_variables, trace_support,
 };
 pub use runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, Profile, ProjectFiles, ReplayedSession,

@@ -200,6 +200,17 @@ pub fn directory_inputs() -> impl Iterator<Item = &'static str> {
     project_files().flat_map(|files| files.directory_inputs).copied()
 }
 
+/// Configuration files with keys that only describe, by glob.
+pub fn descriptions() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    project_files().flat_map(|files| files.descriptions).copied()
+}
+
+/// Globs of code that counts by function although it is among the global inputs, and beginnings of
+/// the names of functions with which it does not.
+pub fn code_inputs() -> impl Iterator<Item = (&'static [&'static str], &'static [&'static str])> {
+    project_files().map(|files| files.code_inputs).filter(|(globs, _)| !globs.is_empty())
+}
+
 pub fn never_excuse() -> impl Iterator<Item = &'static str> {
     all().flat_map(|runner| runner.profile().never_excuse).copied()
 }

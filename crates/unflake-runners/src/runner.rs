@@ -234,6 +234,12 @@ pub struct ProjectFiles {
     /// Globs of files that do so for the directory that they are in: a change of one can affect
     /// every test that uses a file in it or below it. They count before `global_inputs`.
     pub directory_inputs: &'static [&'static str],
+    /// Globs among `global_inputs` of code that counts like other code where functions are compared,
+    /// and beginnings of the names of functions with which it does not.
+    pub code_inputs: (&'static [&'static str], &'static [&'static str]),
+    /// Globs of configuration files, and beginnings of the keys that only describe the project or
+    /// configure tools that run no tests.
+    pub descriptions: &'static [(&'static str, &'static [&'static str])],
     /// Names of caches and build directories. Nothing in them is part of the project.
     pub caches: &'static [&'static str],
     /// Those of them that add nothing to the sources next to them.
@@ -249,6 +255,8 @@ impl ProjectFiles {
         settings: None,
         global_inputs: &[],
         directory_inputs: &[],
+        code_inputs: (&[], &[]),
+        descriptions: &[],
         caches: &[],
         derived: &[],
         restored_builds: &[],

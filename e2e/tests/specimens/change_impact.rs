@@ -1,5 +1,5 @@
-//! Change impact: every kind of dependency against every kind of change, one test per case of
-//! `specimens/change_impact/python/cases.toml`. No test may be called unaffected that is affected.
+//! Change impact: every kind of dependency against every kind of change, one test per case of the
+//! files in `specimens/change_impact/python`. No test may be called unaffected that is affected.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,14 +59,16 @@ struct Change {
 
 /// One test per case, named after it.
 pub(crate) fn trials() -> Vec<Trial> {
-    let text = fs::read_to_string(repository().join("specimens/change_impact/python/cases.toml")).unwrap();
-    let file: CaseFile = toml::from_str(&text).unwrap();
-    assert!(file.case.len() >= 40, "{} cases", file.case.len());
+    let files = fs::read_dir(repository().join("specimens/change_impact/python")).unwrap();
+    let paths = files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "toml"));
+    let read = |path| toml::from_str::<CaseFile>(&fs::read_to_string(path).unwrap()).unwrap().case;
+    let cases: Vec<ChangeCase> = paths.flat_map(read).collect();
+    assert!(cases.len() >= 150, "{} cases", cases.len());
     let trial = |case: ChangeCase| {
         let name = format!("change_impact::python::{}", identifier(&case.name));
         Trial::test(name, move || in_every_run(None, || examine(&case)))
     };
-    file.case.into_iter().map(trial).collect()
+    cases.into_iter().map(trial).collect()
 }
 
 fn identifier(name: &str) -> String {

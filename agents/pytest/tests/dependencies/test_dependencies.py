@@ -234,12 +234,12 @@ def test_conftest_files_at_several_levels(dependencies):
 def test_missing_conftest_and_configuration_files(dependencies):
     report = dependencies({"sub/test_it.py": "def test_a(): pass", "pytest.ini": "[pytest]\n"})
     assert {"conftest.py", "sub/conftest.py", "sub/pytest.ini", "pyproject.toml"} <= set(report["missed"])
-    assert "pytest.ini" in report["read"]
+    assert "pytest.ini" in report["configured"] and "pytest.ini" not in report["read"]
 
 
 def test_pyproject_is_read(dependencies):
     report = dependencies({"test_it.py": "def test_a(): pass", "pyproject.toml": "[tool.pytest.ini_options]\naddopts='-q'\n"})
-    assert "pyproject.toml" in report["read"]
+    assert "pyproject.toml" in report["configured"]
 
 
 def test_plugin_of_the_project(dependencies):

@@ -8,7 +8,7 @@ from ..common.paths import path_kind
 from ..common.qualified_names import QualifiedNames
 
 FORMAT = 1
-LISTS = "read", "written", "listed", "looked", "missed", "extensions"
+LISTS = "read", "configured", "written", "listed", "looked", "missed", "extensions"
 OUTSIDE = "executed", "read", "written", "listed", "missed", "extensions"
 HIDDEN = "earlier tests in its process may have hidden a dependency"
 MAX_VARIANTS = 64  # Of the report that the tests of one file share.

@@ -11,6 +11,7 @@ from ..common.boundary import check
 # All others are fields of the report (agents/README.md, 28).
 KINDS = (
     "files", "read", "written", "listed", "looked", "missed", "variables", "programs", "extensions", "unknown", "searched",
+    "configured",
 )  # fmt: skip
 MODULE_CODE = "<module>"
 

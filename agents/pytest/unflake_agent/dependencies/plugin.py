@@ -272,19 +272,19 @@ class DependencyPlugin:
         directory = os.path.dirname(path)
         found = self._configurations.get(directory)
         if found is None:
-            read, missed = found = self._configurations[directory] = set(), set()
+            configured, read, missed = found = self._configurations[directory] = set(), set(), set()
             directories, above = [], directory
             while self._namer.project.has(above) and above not in directories:
                 directories.append(above)
                 above = os.path.dirname(above)
             for above in directories:
-                for name in CONFIGURATION_FILES + ["conftest.py", "__init__.py"]:
-                    file = os.path.join(above, name)
-                    (read if path_kind(file) else missed).add(file)
+                for names, existing in (CONFIGURATION_FILES, configured), (["conftest.py", "__init__.py"], read):
+                    for file in [os.path.join(above, name) for name in names]:
+                        (existing if path_kind(file) else missed).add(file)
             if getattr(self._config, "inipath", None):
-                read.add(str(self._config.inipath))
-        facts["read"] |= found[0]
-        facts["missed"] |= found[1]
+                configured.add(str(self._config.inipath))
+        for kind, files in zip(("configured", "read", "missed"), found):
+            facts[kind] |= files
 
 
 def _argument_files(config, names):

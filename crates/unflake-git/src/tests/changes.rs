@@ -151,7 +151,7 @@ fn changed_python_functions_are_found() {
     check("def f():\n    return 1\n\ndef g():\n    return 3\n", "a.py modified g|g");
     check("# why\ndef f():\n    return 1  # one\n\n\ndef g():\n    return 2\n", "a.py modified |");
     check("def f():\r\n    return 1\r\n\r\ndef g():\r\n    return 2\r\n", "a.py modified |");
-    check("def f():\n    return 1\n", "a.py modified <module>,g|<module>");
+    check("def f():\n    return 1\n", "a.py modified g|");
     check("def f(:\n    return 1\n", "a.py modified");
     check(&format!("x = 1\n{}", "#".repeat(3 << 20)), "a.py modified");
     repo.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 3\n");
@@ -170,6 +170,50 @@ fn changed_python_functions_are_found() {
     repo.write("a.py", "def f():\n    return 1\n\ndef g():\n    return 5\n");
     repo.write("z.py", "x = 2\n");
     assert_eq!(repo.change_lines(), ["a.py modified", "z.py modified"]);
+}
+
+#[test]
+fn users_of_changed_names_are_found_in_the_whole_repository() {
+    let repo = TestRepository::empty();
+    repo.write("shop/__init__.py", "from shop.rates import RATE as VALUE\n");
+    repo.write("shop/rates.py", "RATE = 1\nTAX = 2\n");
+    repo.write("shop/cart.py", "import shop\n\ndef pay():\n    return shop.VALUE\n\ndef add():\n    return TAX\n");
+    repo.write("page.html", "{{ RATE }}");
+    repo.write("other.html", "{{ RATES }}");
+    repo.write("broken.py", "def f(:\n");
+    repo.commit("base");
+    let users = |text: &str| {
+        repo.write("shop/rates.py", text);
+        repo.changes().files[0].functions.clone().unwrap()
+    };
+    let found = users("RATE = 3\nTAX = 2\n");
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((&found.names, found.bodies.is_empty()), (&names(&["RATE"]), true));
+    let found = found.users.unwrap();
+    assert_eq!(found.functions, [("shop/cart.py".to_owned(), names(&["pay"]))].into());
+    assert_eq!(found.texts, names(&["page.html"]));
+    // A name that is taken from a package may be a module.
+    assert!(users("from shop.a import b\nRATE = 1\nTAX = 2\n").bodies.contains("<module>"));
+    repo.write("shop/rates.py", "from shop import a\nRATE = 1\nTAX = 2\n");
+    repo.commit("an import");
+    assert!(users("from shop import a, b\nRATE = 1\nTAX = 2\n").bodies.is_empty());
+    assert!(users("from shop import a, cart\nRATE = 1\nTAX = 2\n").bodies.contains("<module>"));
+}
+
+#[test]
+fn configuration_that_only_describes_is_found() {
+    let repo = TestRepository::empty();
+    repo.write("settings.toml", "[project]\nversion = '1'\nname = 'shop'\n");
+    repo.commit("base");
+    let check = |text: &str, expected: bool| {
+        repo.write("settings.toml", text);
+        let base = repo.find().base(Some("HEAD"), &[]).unwrap();
+        let keys = ["project.version"];
+        let changes = repo.find().changes(&base, &["**/*.toml"], &[("**/settings.toml", &keys)]).unwrap();
+        assert_eq!((changes.descriptive.len() == 1, changes.for_all.is_empty()), (expected, expected), "{text}");
+    };
+    check("[project]\nversion = '2'\nname = 'shop'\n", true);
+    check("[project]\nversion = '2'\nname = 'till'\n", false);
 }
 
 #[test]

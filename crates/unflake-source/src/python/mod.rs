@@ -2,17 +2,24 @@
 //!
 //! No interpreter is needed, and the answers do not depend on the version of the language.
 
+mod bodies;
+mod expressions;
 mod functions;
 mod layout;
+mod name_uses;
 mod outline;
+mod statements;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use tree_sitter::Tree;
 use unflake_model::ChangedFunctions;
 
 pub use functions::function_hashes;
+pub use name_uses::{ChangedNames, NameUses};
 use outline::Outline;
 pub use outline::Scope;
 
@@ -23,22 +30,44 @@ pub fn scopes(source: &[u8]) -> Option<Vec<Scope>> {
     Some(PythonSource::read(source)?.outline()?.scopes)
 }
 
+/// What differs between two versions of a source.
+#[derive(Debug, Default)]
+pub struct PythonChange {
+    /// Who uses the changed names is not known yet.
+    pub functions: ChangedFunctions,
+    pub names: ChangedNames,
+    /// Names that changed statements take from other modules. If one of them is a module, anything
+    /// may have changed.
+    pub taken: BTreeSet<String>,
+}
+
 /// The functions and classes whose code differs between two versions of a source. None: any may.
-pub fn changed_functions(before: &[u8], after: &[u8]) -> Option<ChangedFunctions> {
+pub fn changed_functions(before: &[u8], after: &[u8]) -> Option<PythonChange> {
     let (before, after) = (PythonSource::read(before)?, PythonSource::read(after)?);
     if before.encoding != after.encoding {
         return None;
     }
-    let (before, after) = (before.outline()?, after.outline()?);
-    let mut changed = ChangedFunctions {
-        before: before.differing(&after),
-        after: after.differing(&before),
-        ..ChangedFunctions::default()
-    };
-    let names = changed.before.iter().chain(&changed.after);
-    changed.bodies =
-        names.filter(|name| before.bodies.contains(*name) || after.bodies.contains(*name)).cloned().collect();
-    Some(changed)
+    let (one, other) = (before.outline()?, after.outline()?);
+    let mut functions =
+        ChangedFunctions { before: one.differing(&other), after: other.differing(&one), ..ChangedFunctions::default() };
+    let bodies = bodies::compare((&before.text, before.tree.root_node()), (&after.text, after.tree.root_node()));
+    for (changed, outline) in [(&mut functions.before, &one), (&mut functions.after, &other)] {
+        // The body of a class in a function runs with that function.
+        let is_function = |name: &str| outline.scopes.iter().any(|scope| !scope.is_class && scope.name == name);
+        let is_body = |name: &String| outline.bodies.contains(name) && !name.contains("<locals>") && !is_function(name);
+        let is_changed = |name: &String| !is_body(name) || bodies.anything.contains(name);
+        changed.retain(is_changed);
+        let is_whole = |scope: &&Scope| {
+            let is_in = |class: &String| scope.name.strip_prefix(class).is_some_and(|rest| rest.starts_with('.'));
+            !scope.is_class && (bodies.functions.contains(&scope.name) || bodies.classes.iter().any(is_in))
+        };
+        changed.extend(outline.scopes.iter().filter(is_whole).map(|scope| scope.name.clone()));
+        changed.extend(bodies.anything.iter().cloned());
+    }
+    functions.bodies = bodies.anything;
+    functions.names = bodies.names.union(&bodies.attributes).cloned().collect();
+    let names = ChangedNames { names: bodies.names, attributes: bodies.attributes };
+    Some(PythonChange { functions, names, taken: bodies.taken })
 }
 
 /// A source without a syntax error.

@@ -134,7 +134,7 @@ pub(super) fn outline(text: &str, steps: &[Step<'_>]) -> Option<Outline> {
 }
 
 /// The text of the string with which a body begins.
-fn documentation<'t>(text: &'t str, block: Node<'_>) -> &'t str {
+pub(super) fn documentation<'t>(text: &'t str, block: Node<'_>) -> &'t str {
     let mut cursor = block.walk();
     let first = block.named_children(&mut cursor).find(|child| !child.is_extra());
     let statement = first.filter(|first| first.kind() == "expression_statement");

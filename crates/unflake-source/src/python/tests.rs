@@ -1,8 +1,10 @@
 //! Tests of `python`.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::{changed_functions, function_hashes, scopes};
+use super::{ChangedNames, NameUses, changed_functions, function_hashes, scopes};
 
 /// `name first-line line last-line` of each scope, or `?` where it is unknown.
 fn outline(source: &str) -> Vec<String> {
@@ -15,12 +17,15 @@ fn check_scopes(source: &str, expected: &[&str]) {
     assert_eq!(outline(source), expected, "{source}");
 }
 
-/// The changed names before, a bar, the changed names after; or `?` where they are unknown.
+/// The changed functions before, a bar, those after, another bar and names that are bound to
+/// something else, if there are any; or `?` where they are unknown.
 #[track_caller]
 fn check(before: &str, after: &str, expected: &str) {
-    let shown = changed_functions(before.as_bytes(), after.as_bytes()).map(|functions| {
+    let shown = changed_functions(before.as_bytes(), after.as_bytes()).map(|change| {
+        let functions = change.functions;
         let names = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(" ");
-        format!("{}|{}", names(&functions.before), names(&functions.after))
+        let bound = if functions.names.is_empty() { String::new() } else { format!("|{}", names(&functions.names)) };
+        format!("{}|{}{bound}", names(&functions.before), names(&functions.after))
     });
     assert_eq!(shown.as_deref().unwrap_or("?"), expected, "{before}\n---\n{after}");
 }
@@ -79,11 +84,11 @@ fn code_in_strings_is_no_code() {
 #[test]
 fn what_can_be_read_of_a_function_belongs_to_the_scope_around_it() {
     let documented = |text: &str| format!("def f():\n    # A comment.\n    {text}\n    return 1\n");
-    check(&documented("'''Old.'''"), &documented("'''New.'''"), "<module> f|<module> f");
-    check(&documented("'Old ' 'text.'"), &documented("'Old ' 'words.'"), "<module> f|<module> f");
+    check(&documented("'''Old.'''"), &documented("'''New.'''"), "f|f|f");
+    check(&documented("'Old ' 'text.'"), &documented("'Old ' 'words.'"), "f|f|f");
     check(&documented("x = 'Old.'"), &documented("x = 'New.'"), "f|f");
-    check("class A:\n    def m(self):\n        'a'\n", "class A:\n    def m(self):\n        'b'\n", "A A.m|A A.m");
-    check("def f():\n    return 1\n", "def f():\n    yield 1\n", "<module> f|<module> f");
+    check("class A:\n    def m(self):\n        'a'\n", "class A:\n    def m(self):\n        'b'\n", "A.m|A.m|m");
+    check("def f():\n    return 1\n", "def f():\n    yield 1\n", "f|f|f");
     check("def f():\n    yield 1\n", "def f():\n    yield 2\n", "f|f");
     check(
         "def f():\n    def g():\n        return 1\n",
@@ -210,19 +215,107 @@ fn a_change_belongs_to_the_innermost_scope_around_it() {
         assert!(before.contains(from));
         check(before, &before.replacen(from, to, 1), expected);
     };
-    edit("X = 1", "X = 2", "<module>|<module>");
-    edit("y = 1", "y = 2", "C|C");
-    edit("d=1", "d=2", "C|C");
+    edit("X = 1", "X = 2", "||X");
+    edit("y = 1", "y = 2", "||y");
+    edit("d=1", "d=2", "C.m|C.m|m");
     edit("return 1", "return 2", "C.m.<locals>.inner|C.m.<locals>.inner");
     edit("return inner", "return inner()", "C.m|C.m");
     edit("lambda: 2", "lambda: 3", "f|f");
     edit("@deco", "@decorated", "<module>|<module>");
     edit("def f():", "async def f():", "<module>|<module>");
     edit("def f():", "def g():", "<module> f|<module> g");
-    edit("class C:", "class C(D):", "<module>|<module>");
+    edit("class C:", "class C(D):", "<module> C.m C.m.<locals>.inner|<module> C.m C.m.<locals>.inner|C");
     edit("def inner():", "def inner(x):", "C.m|C.m");
     edit("        return inner\n", "        if x:\n            return inner\n", "C.m|C.m");
-    edit("    y = 1\n", "    y = 1\n    def n(self): pass\n", "C|C C.n");
+    edit("    y = 1\n", "    y = 1\n    def n(self): pass\n", "|C.n|n");
+}
+
+#[test]
+fn what_a_body_binds_is_known_by_its_names() {
+    let base = "import os\nfrom app.a import b\nX = 1\ndef f(): return X\nclass C:\n    y = 1\n    def m(self): pass\n";
+    let added = |line: &str, expected: &str| check(base, &format!("{base}{line}\n"), expected);
+    added("def g(a, b=X, *c): pass", "|g|g");
+    added("def g(a=f()): pass", "<module>|<module> g");
+    added("def g(a: missing): pass", "<module>|<module> g");
+    added("@app.route('/')\ndef g(): pass", "<module>|<module> g");
+    added("@functools.wraps(f)\ndef g(): pass", "|g|g");
+    added("@staticmethod\ndef g(): pass", "|g|g");
+    added("@pytest.fixture(autouse=True)\ndef g(): pass", "<module>|<module> g");
+    added("def pytest_runtest_setup(item): pass", "<module>|<module> pytest_runtest_setup");
+    added("def setup_module(): pass", "<module>|<module> setup_module");
+    added("def __getattr__(name): pass", "<module>|<module> __getattr__");
+    added("Y = (X, {1: f}, -2)", "||Y");
+    added("Y = f()", "<module>|<module>");
+    added("Y = object()", "||Y");
+    added("Y: int = Z", "<module>|<module>");
+    added("X.y = 1", "<module>|<module>");
+    added("X += 1", "||X");
+    added("print(1)", "<module>|<module>");
+    added("import json", "||json");
+    added("import other", "<module>|<module>");
+    added("from app.a import d as e", "||e");
+    added("from app.d import e", "<module>|<module>");
+    added("__all__ = ['f', 'C']", "||C __all__ f");
+    added("'''>>> f()'''", "<module>|<module>");
+    added("class D(C):\n    z = 1\n    def n(self): pass", "|D.n|D");
+    added("class D(Meta):\n    pass", "<module>|<module>");
+    added("if TYPE_CHECKING:\n    from x import y", "||y");
+    added("    z = 2", "||z");
+    added("    z = f()", "C|C");
+    added("    def __eq__(self, other): pass", "C.m|C.__eq__ C.m|C __eq__");
+    check("class C(Meta):\n    y = 1\n", "class C(Meta):\n    y = 2\n", "||C y");
+    check("class C(Meta):\n    y = 1\n", "class C(Meta):\n    __slots__ = 2\n", "C|C|C y");
+    let conditional = |value: u32| format!("try:\n    X = {value}\nexcept E:\n    X = 2\n");
+    check(&conditional(1), &conditional(3), "<module>|<module>");
+}
+
+/// Who of a source uses changed names, and which names depend on them.
+#[track_caller]
+fn check_users(source: &str, names: &[&str], attributes: &[&str], expected: &[&str], further: &[&str]) {
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let mut changed = ChangedNames { names: set(names), attributes: set(attributes) };
+    let users = NameUses::read(source.as_bytes()).unwrap().users(&mut changed, "rates");
+    assert_eq!(users, set(expected), "{source}");
+    let all: BTreeSet<String> = changed.names.union(&changed.attributes).cloned().collect();
+    assert_eq!(all, set(&[names, attributes, further].concat()), "{source}");
+}
+
+#[test]
+fn users_of_a_name_are_functions_that_contain_it() {
+    let check = |source: &str, expected: &[&str]| check_users(source, &["X"], &[], expected, &[]);
+    check("def f(): return X\ndef g(): return Y\n", &["f"]);
+    check("def f(a=1):\n    'X is a word here'\n    def g(): return rates.X\n", &["f.<locals>.g"]);
+    check("def f(): return 'a.X'\n", &["f"]);
+    check("class C:\n    def m(self, X): pass\n", &["C.m"]);
+    check("def f(): return getattr(o, 'Y')\ndef g(): return getattr(o, name)\n", &[]);
+    let own = "class C:\n    def m(self): return getattr(self, name)\n";
+    check(own, &[]);
+    check_users(own, &[], &["y"], &["C.m"], &[]);
+    check("def f(): use(rates)\ndef g(): return rates.Y\n", &["f"]);
+    check("import app.rates as r\ndef f(): use(r)\ndef g(): return r.Y\n", &["f"]);
+    check("def f(): use(app.rates)\ndef g(): return app.rates()\n", &["f"]);
+    check("def f(): return getattr(rates, name)\n", &["f"]);
+    check("def f(): return globals()[n]\n", &["f"]);
+    check("def f(request): return request.module\n", &["f"]);
+    check("def f(o): return o.__dict__[n]\n", &[]);
+    check_users("def f(o): return o.__dict__[n]\n", &[], &["y"], &["f"], &[]);
+    check("def f(): monkeypatch.setattr('a.Y', 1)\n", &[]);
+}
+
+#[test]
+fn a_name_that_is_made_of_a_changed_one_is_changed_too() {
+    let check = |source: &str, expected: &[&str], further: &[&str]| check_users(source, &["X"], &[], expected, further);
+    check("from rates import X as Z\ndef f(): return Z\n", &["f"], &["Z"]);
+    check("from rates import X\ndef f(): return Z\n", &[], &[]);
+    check("Z = X\nW = [Z]\ndef f(): return W\n", &["f"], &["Z", "W"]);
+    check("def f(a=X): pass\ndef g(): f()\n", &["f", "g"], &["f"]);
+    check("register(X)\ndef f(): pass\n", &["<module>"], &[]);
+    check("T['a'] = X\n", &["<module>"], &[]);
+    check("class D(X):\n    def m(self): pass\n    n = 1\n", &["D.m"], &["D"]);
+    check("class D:\n    y = X\n    def m(self): pass\n", &["D.m"], &["D", "y"]);
+    check("@pytest.mark.parametrize('a', X)\ndef test_a(a): pass\n", &["test_a"], &["test_a"]);
+    check("@register(X)\ndef f(a): pass\n", &["<module>", "f"], &[]);
+    check("pytestmark = pytest.mark.skipif(X, reason='')\n", &["<module>"], &[]);
 }
 
 #[test]
@@ -244,7 +337,7 @@ fn layout_that_changes_the_meaning_is_a_change() {
     check("def f():\n    x = 'a'\n", "def f():\n    x = 'a '\n", "f|f");
     check("def f():\n    return 1\n", "def f():\n    return\n    1\n", "f|f");
     check("x = notb\n", "x = not b\n", "<module>|<module>");
-    check("x = 'a' 'b'\n", "x = 'a'\n'b'\n", "<module>|<module>");
+    check("x = 'a' 'b'\n", "x = 'a'\n'b'\n", "||__doc__ x");
     check("x = f'{a}'\n", "x = f'{a }'\n", "<module>|<module>");
 }
 
@@ -254,7 +347,7 @@ fn scopes_of_one_name_are_compared_in_their_order() {
     check(before, "if a:\n    def f(): return 2\nelse:\n    def f(): return 1\n", "f|f");
     check(before, "if a:\n    def f(): return 1\nelse:\n    def f(): return 3\n", "f|f");
     check("def f(): 1; 2\ndef f(): 3\n", "def f(): 1\ndef f(): 2; 3\n", "f|f");
-    check("def f(): pass\n", "class f: pass\n", "<module> f|<module> f");
+    check("def f(): pass\n", "class f: pass\n", "f||f");
 }
 
 fn hash(text: &str, name: &str) -> Option<String> {
@@ -391,7 +484,7 @@ proptest! {
     #[test]
     fn any_tokens_are_survived(text in "(def |class |f|:|\n|    |\t|\\(|\\)|\\{|\\}|'|\"|\"\"\"|f'|\\\\|#|@|x|1|;|,|lambda|ü|\r){0,60}") {
         let changed = changed_functions(text.as_bytes(), text.as_bytes());
-        prop_assert!(changed.is_none_or(|functions| functions.is_empty()));
+        prop_assert!(changed.is_none_or(|change| change.functions.is_empty()));
         function_hashes(&text);
     }
 
@@ -404,8 +497,16 @@ proptest! {
         };
         let (count, before, _) = written(usize::MAX);
         let (_, after, scope) = written(target % count);
-        let functions = changed_functions(before.as_bytes(), after.as_bytes()).expect(&before);
-        prop_assert_eq!(functions.before.iter().collect::<Vec<_>>(), [&scope], "{}\n---\n{}", before, after);
-        prop_assert_eq!(functions.after.iter().collect::<Vec<_>>(), [&scope]);
+        let functions = changed_functions(before.as_bytes(), after.as_bytes()).expect(&before).functions;
+        let outlined = scopes(before.as_bytes()).unwrap();
+        let mut named = outlined.iter().filter(|one| one.name == scope).peekable();
+        let is_function = named.peek().is_some() && named.all(|one| !one.is_class);
+        if is_function {
+            prop_assert_eq!(functions.before.iter().collect::<Vec<_>>(), [&scope], "{}\n---\n{}", before, after);
+            prop_assert_eq!(functions.after.iter().collect::<Vec<_>>(), [&scope]);
+        } else {
+            let is_seen = functions.touches(&scope) && !functions.is_empty();
+            prop_assert!(is_seen, "{}\n---\n{}", before, after);
+        }
     }
 }

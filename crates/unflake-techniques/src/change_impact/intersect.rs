@@ -54,11 +54,18 @@ fn intersect_recorded(changes: &Changes, on: &Dependencies, granularity: Granula
     found.global_inputs();
     let used = on.executed.keys().chain(&on.read).chain(&on.listed).chain(&on.looked).map(|path| at(path));
     found.directory_inputs(&used.collect::<Vec<_>>());
+    let executed: Vec<(String, Option<&BTreeSet<String>>)> =
+        on.executed.iter().map(|(path, functions)| (at(path), functions.as_ref())).collect();
+    let read: Vec<String> = on.read.iter().map(|path| at(path)).collect();
     for (path, functions) in &on.executed {
         found.executed(path, &at(path), functions.as_ref());
+        found.names(&at(path), &executed, &read);
     }
     for path in &on.read {
         found.used(path, &at(path), READ);
+    }
+    for path in on.configured.iter().filter(|path| !changes.descriptive.contains(&at(path))) {
+        found.used(path, &at(path), CONFIGURES);
     }
     for path in &on.written {
         found.used(path, &at(path), "is written by it");
@@ -115,11 +122,13 @@ pub fn can_affect(changes: &Changes, on: &Dependencies, granularity: Granularity
 /// The changed files whose code a test ran, or which it read.
 pub fn touched_paths(changes: &Changes, on: &Dependencies, granularity: Granularity) -> Vec<TouchedPath> {
     let touched = intersect(changes, on, granularity).touched;
-    touched.into_iter().filter(|touch| touch.how == RUN || touch.how == READ).collect()
+    touched.into_iter().filter(|touch| [RUN, READ, DEFINES].contains(&&*touch.how)).collect()
 }
 
 const RUN: &str = "is run by it";
 const READ: &str = "is read by it";
+const DEFINES: &str = "defines what it uses";
+const CONFIGURES: &str = "configures it";
 
 struct Intersection<'a> {
     changes: &'a Changes,
@@ -146,9 +155,16 @@ impl<'a> Intersection<'a> {
     fn global_inputs(&mut self) {
         let changes = self.changes;
         let all = changes.files.iter().filter(|change| changes.for_all.contains(&change.path));
+        let all = all.filter(|change| !self.counts_by_function(change));
         for change in all.filter(|change| self.counts(change)).collect::<Vec<_>>() {
             self.touch(change, None, "counts for every test", Vec::new());
         }
+    }
+
+    /// Code whose changed functions are known, so that it counts for those who run or use them.
+    fn counts_by_function(&self, change: &FileChange) -> bool {
+        let is_known = change.functions.as_ref().is_some_and(|functions| functions.bodies.is_empty());
+        self.granularity == Granularity::Function && is_known && self.changes.by_function.contains(&change.path)
     }
 
     fn directory_inputs(&mut self, used: &[String]) {
@@ -184,6 +200,24 @@ impl<'a> Intersection<'a> {
                     }
                 }
                 _ => self.touch(change, Some(used), RUN, Vec::new()),
+            }
+        }
+    }
+
+    /// Names that a file which ran binds to something else, and that other code which ran may use.
+    fn names(&mut self, path: &str, executed: &[(String, Option<&BTreeSet<String>>)], read: &[String]) {
+        if self.granularity == Granularity::File {
+            return;
+        }
+        for change in self.changes.touching(path).collect::<Vec<_>>() {
+            let Some(changed) = &change.functions else { continue };
+            let Some(users) = &changed.users else { continue };
+            let uses = |(file, entered): &(String, Option<&BTreeSet<String>>)| match entered {
+                Some(entered) => entered.iter().any(|function| users.touches(file, function)),
+                None => users.functions.contains_key(file) || users.texts.contains(file),
+            };
+            if executed.iter().any(uses) || read.iter().any(|file| users.texts.contains(file)) {
+                self.touch(change, None, DEFINES, changed.names.iter().cloned().collect());
             }
         }
     }

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use unflake_engine::Launch;
-use unflake_model::{Changes, Event, Session, TestId};
+use unflake_model::{Changes, Event, Session, Test, TestId};
 use unflake_report as report;
-use unflake_store::LearnedDependencies;
+use unflake_store::{LearnedDependencies, Store};
 use unflake_techniques::{DependencyLearning, Recordings, Technique};
 
 use crate::args::affected::{AffectedArgs, IdFormat};
@@ -18,6 +19,7 @@ use crate::history::recorder;
 use crate::launch::launch;
 use crate::project::affected_tests::AffectedTests;
 use crate::project::comparison::ComparisonBase;
+use crate::project::kept_listing::KeptListing;
 use crate::technique_run::TechniqueRun;
 
 /// Where tests could not be listed, this is written instead of ids.
@@ -36,6 +38,18 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
     let settings = &context.test_settings(args.settings, args.command)?;
     let granularity = settings.granularity.value.unwrap_or_default();
     let (repository, changes) = ComparisonBase::changes(settings, &context.here)?;
+    let (store, command) = (&settings.store.value, &settings.command.value);
+    let output = IdOutput { format, shows_why: args.why, here: &context.here };
+    let kept = if args.learn { None } else { KeptListing::find(store, command, &context.here) };
+    if let Some(kept) = kept
+        && let Some(history) = Store::find(store)?
+    {
+        let mut tests = AffectedTests::new(&repository, &changes, granularity, history.dependencies()?);
+        if tests.listing_holds(&kept.revision(), kept.root.as_deref(), &kept.tests) {
+            output.write(&mut tests, &kept.tests, kept.runner.as_deref(), kept.root.as_deref());
+            return Ok(Exit::Success);
+        }
+    }
 
     let mut technique: Box<dyn Technique> =
         if args.learn { Box::new(DependencyLearning::new(granularity)) } else { Box::new(ListOnly) };
@@ -51,27 +65,43 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
     if let Some(problem) = record.problems.first() {
         return Err(CommandError::problem(problem));
     }
-    let mut tests = AffectedTests::new(&repository, &changes, granularity, done.history.dependencies()?);
-    let affected: Vec<(&TestId, String)> =
-        record.tests.iter().filter_map(|test| Some((&test.id, tests.why(&test.id)?))).collect();
-    let runner = record.runner.as_deref().and_then(unflake_runners::reported_as);
-    let mut out = io::stdout().lock();
-    // A reader that has gone away (`| head`) is no error.
-    let _ = affected.iter().try_for_each(|(test, why)| {
-        let id = match runner {
-            Some(runner) => runner.id_seen_from(test.as_str(), record.root.as_deref(), &context.here),
-            None => test.to_string(),
-        };
-        match format {
-            _ if args.why => writeln!(out, "{id}\t{}", report::one_line(why)),
-            IdFormat::Lines => writeln!(out, "{id}"),
-            IdFormat::Null => write!(out, "{id}\0"),
-            IdFormat::Shell => writeln!(out, "{}", report::quote(&id)),
-        }
-    });
-    let listed: Vec<&TestId> = record.tests.iter().map(|test| &test.id).collect();
-    let _ = summarize(&changes, &affected, &listed, &tests.known);
+    let known = done.history.dependencies()?;
+    let listing = KeptListing::new(record, done.history.tested_revision(), &known);
+    listing.keep(store, command, &context.here);
+    let mut tests = AffectedTests::new(&repository, &changes, granularity, known);
+    output.write(&mut tests, &record.tests, record.runner.as_deref(), record.root.as_deref());
     Ok(Exit::Success)
+}
+
+/// How the answer is written.
+struct IdOutput<'a> {
+    format: IdFormat,
+    shows_why: bool,
+    here: &'a Path,
+}
+
+impl IdOutput<'_> {
+    fn write(&self, tests: &mut AffectedTests<'_>, listed: &[Test], runner: Option<&str>, root: Option<&Path>) {
+        let affected: Vec<(&TestId, String)> =
+            listed.iter().filter_map(|test| Some((&test.id, tests.why(&test.id)?))).collect();
+        let runner = runner.and_then(unflake_runners::reported_as);
+        let mut out = io::stdout().lock();
+        // A reader that has gone away (`| head`) is no error.
+        let _ = affected.iter().try_for_each(|(test, why)| {
+            let id = match runner {
+                Some(runner) => runner.id_seen_from(test.as_str(), root, self.here),
+                None => test.to_string(),
+            };
+            match self.format {
+                _ if self.shows_why => writeln!(out, "{id}\t{}", report::one_line(why)),
+                IdFormat::Lines => writeln!(out, "{id}"),
+                IdFormat::Null => write!(out, "{id}\0"),
+                IdFormat::Shell => writeln!(out, "{}", report::quote(&id)),
+            }
+        });
+        let listed: Vec<&TestId> = listed.iter().map(|test| &test.id).collect();
+        let _ = summarize(tests.changes, &affected, &listed, &tests.known);
+    }
 }
 
 /// Writes an id that no runner has where the tests could not be listed. A pipe hides the exit code,

@@ -269,14 +269,17 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Comman
     let repository = compare.repository().map_err(CommandError::usage)?;
     let with_option = |error: unflake_git::GitError| CommandError::usage(format!("--changed: {error}"));
     let base = repository.base(settings.base.value.as_deref(), &[]).map_err(with_option)?;
-    let changes = repository.changes(&base, &unflake_runners::global_inputs()).map_err(with_option)?;
+    let changes = repository.changes(&base, &unflake_runners::global_inputs(), &[]).map_err(with_option)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));
     let mut names = Vec::new();
     for change in &changes.files {
         let path = Path::new(&change.path);
         let path = below.as_ref().and_then(|below| path.strip_prefix(below).ok()).unwrap_or(path).display();
         match &change.functions {
-            Some(functions) if functions.bodies.is_empty() && functions.after.iter().all(|name| is_test(name)) => {
+            Some(functions)
+                if functions.bodies.is_empty()
+                    && functions.after.iter().chain(&functions.names).all(|name| is_test(name)) =>
+            {
                 names.extend(functions.after.iter().map(|name| format!("{path}::{}", name.replace('.', "::"))));
             }
             _ => names.push(format!("{path}::")),

@@ -30,6 +30,8 @@ pub(crate) struct HistoryRecorder {
     store: Option<(Store, RunId)>,
     /// Asks git in the background, until the revision is needed.
     revision: Option<JoinHandle<Revision>>,
+    /// What git said, once it is known.
+    tested: Revision,
     /// The hash of the tested files, once it is known, if all are committed.
     tree: Option<String>,
     /// The commit, under the same conditions.
@@ -58,6 +60,7 @@ impl HistoryRecorder {
         let mut recorder = Self {
             store: None,
             revision: None,
+            tested: Revision::default(),
             tree: None,
             commit: None,
             notes: Vec::new(),
@@ -199,6 +202,11 @@ impl HistoryRecorder {
         tests.iter().map(earlier).filter(|(_, earlier)| !earlier.is_empty()).collect()
     }
 
+    /// The revision that this run tested. Empty where it is unknown.
+    pub(crate) fn tested_revision(&self) -> Revision {
+        self.tested.clone()
+    }
+
     /// The known dependencies of tests.
     pub(crate) fn dependencies(&self) -> Result<Vec<LearnedDependencies>, StoreError> {
         self.store.as_ref().map_or(Ok(Vec::new()), |(store, _)| store.dependencies())
@@ -268,6 +276,7 @@ impl HistoryRecorder {
         let (Some((store, run)), Some(thread)) = (&mut self.store, self.revision.take()) else { return };
         let revision = thread.join().unwrap_or_default();
         let stored = store.revision(*run, &revision);
+        self.tested = revision.clone();
         let is_clean = revision.dirty == Some(false);
         self.tree = revision.tree.filter(|_| is_clean);
         self.commit = revision.commit.filter(|_| is_clean);

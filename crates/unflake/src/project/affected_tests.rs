@@ -1,9 +1,10 @@
 //! Which tests a change can affect, by what is known of their dependencies.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use unflake_git::Repository;
-use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, TestId};
+use unflake_model::{Base, BaseChoice, ChangeKind, Changes, FileChange, Granularity, Test, TestId};
 use unflake_store::{LearnedDependencies, Revision};
 use unflake_techniques::can_affect;
 
@@ -13,7 +14,7 @@ use crate::project::comparison;
 pub(crate) struct AffectedTests<'a> {
     repository: &'a Repository,
     /// The user's change: against the base.
-    changes: &'a Changes,
+    pub(crate) changes: &'a Changes,
     granularity: Granularity,
     pub(crate) known: HashMap<TestId, LearnedDependencies>,
     /// Changes since dependencies were recorded, by the revision at which they were.
@@ -49,6 +50,34 @@ impl<'a> AffectedTests<'a> {
             Ok(since) => can_affect(since, &learned.on, self.granularity),
             Err(why) => Some(format!("the changes since its dependencies were recorded are unknown: {why}")),
         }
+    }
+}
+
+impl AffectedTests<'_> {
+    /// Whether a listing that was made at this revision is the one that would be made now.
+    ///
+    /// What collecting a file of tests depends on is among the dependencies of each test in it. So
+    /// nothing of that has changed if the file itself has not, and one of its tests cannot be affected.
+    /// Files that come or go may contain tests.
+    pub(crate) fn listing_holds(&self, revision: &Revision, root: Option<&Path>, tests: &[Test]) -> bool {
+        let Ok(since) = changes_since(self.repository, revision) else { return false };
+        let stays = |kind: &ChangeKind| matches!(kind, ChangeKind::Modified | ChangeKind::ModeOnly);
+        if !since.unknown.is_empty() || !since.files.iter().all(|change| stays(&change.kind)) {
+            return false;
+        }
+        let mut files: HashMap<Option<&str>, bool> = HashMap::new();
+        for test in tests {
+            let is_unaffected = files.entry(test.file.as_deref()).or_default();
+            *is_unaffected = *is_unaffected
+                || since.files.is_empty()
+                || self.known.get(&test.id).is_some_and(|one| can_affect(&since, &one.on, self.granularity).is_none());
+        }
+        let is_unchanged = |file: &str| {
+            let path = root.unwrap_or(&since.root).join(file);
+            let inside = path.strip_prefix(&since.root).ok().and_then(Path::to_str);
+            inside.is_some_and(|path| since.touching(path).next().is_none())
+        };
+        files.iter().all(|(file, is_unaffected)| *is_unaffected && file.is_none_or(is_unchanged))
     }
 }
 

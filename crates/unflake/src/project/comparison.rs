@@ -73,10 +73,23 @@ impl ComparisonBase {
 
 /// The changes of the working tree against a base.
 pub(crate) fn changes(repository: &Repository, base: &Base) -> Result<Changes, String> {
-    let changes = repository.changes(base, &unflake_runners::global_inputs()).map_err(|error| error.to_string())?;
+    let descriptions: Vec<_> = unflake_runners::descriptions().collect();
+    let changes = repository
+        .changes(base, &unflake_runners::global_inputs(), &descriptions)
+        .map_err(|error| error.to_string())?;
     let caches = unflake_runners::project_files().flat_map(|files| files.caches).copied();
     let caches = caches.chain([OWN_DIRECTORY]).map(str::to_owned).collect();
     let for_directory = unflake_git::matching(&changes.files, unflake_runners::directory_inputs());
-    let for_all = changes.for_all.iter().filter(|path| !for_directory.contains(path)).cloned().collect();
-    Ok(Changes { caches, for_all, for_directory, ..changes })
+    let for_all: Vec<String> = changes.for_all.iter().filter(|path| !for_directory.contains(path)).cloned().collect();
+    let mut by_function = Vec::new();
+    for (globs, exceptions) in unflake_runners::code_inputs() {
+        let counts = |name: &String| exceptions.iter().any(|start| name.starts_with(start));
+        let code = unflake_git::matching(&changes.files, globs.iter().copied());
+        by_function.extend(changes.files.iter().filter(|file| code.contains(&file.path)).filter_map(|file| {
+            let functions = file.functions.as_ref()?;
+            let mut names = functions.before.iter().chain(&functions.after).chain(&functions.names);
+            (!names.any(counts)).then(|| file.path.clone())
+        }));
+    }
+    Ok(Changes { caches, for_all, for_directory, by_function, ..changes })
 }

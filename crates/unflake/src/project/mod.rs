@@ -5,6 +5,7 @@ pub(crate) mod base_worktree;
 pub(crate) mod ci;
 pub(crate) mod code_owners;
 pub(crate) mod comparison;
+pub(crate) mod kept_listing;
 pub(crate) mod left_files;
 pub(crate) mod revision;
 pub(crate) mod shard;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use unflake_model::{Base, BaseChoice, ChangedFunctions};
+use unflake_model::{Base, BaseChoice, ChangedFunctions, NameUsers};
 
 use super::*;
 
@@ -22,6 +22,8 @@ fn changed(files: &[(&str, ChangeKind)]) -> Changes {
         new_directories: Default::default(),
         for_all: Vec::new(),
         for_directory: Vec::new(),
+        by_function: Vec::new(),
+        descriptive: Default::default(),
         ignore_case: false,
         unknown: Vec::new(),
     }
@@ -125,6 +127,7 @@ fn functions_are_compared_only_where_both_sides_know_them() {
         before: set(names),
         after: set(names),
         bodies: set(bodies),
+        ..ChangedFunctions::default()
     };
     changes.files[0].functions = Some(functions(&["Cart.pay"], &[]));
     let entered = |names: &[&str]| Dependencies {
@@ -180,4 +183,68 @@ fn the_referring_line_is_reported() {
     on.via.insert("shop/cart.py".to_owned(), "tests/test_a.py:7".to_owned());
     let overlap = intersect(&changed(&[("shop/cart.py", ChangeKind::Modified)]), &on, Granularity::File);
     assert_eq!(overlap.touched[0].via.as_deref(), Some("tests/test_a.py:7"));
+}
+
+#[test]
+fn names_count_for_those_who_ran_the_file_and_use_them() {
+    let mut changes = changed(&[("shop/rates.py", ChangeKind::Modified)]);
+    let functions = |file: &str, names: &[&str]| (file.to_owned(), set(names));
+    let change =
+        |users: Option<NameUsers>| ChangedFunctions { names: set(&["RATE"]), users, ..ChangedFunctions::default() };
+    let users = NameUsers {
+        functions: [functions("shop/cart.py", &["Cart.pay"]), functions("shop/till.py", &["<module>"])].into(),
+        texts: set(&["shop/page.html"]),
+    };
+    let entered = |files: &[(&str, &[&str])], read: &[&str]| Dependencies {
+        root: PathBuf::from("/p"),
+        executed: files.iter().map(|(file, names)| ((*file).to_owned(), Some(set(names)))).collect(),
+        read: set(read),
+        ..Dependencies::default()
+    };
+    let rates = ("shop/rates.py", &["<module>"][..]);
+    let mut check = |users: &Option<NameUsers>, on: &Dependencies, expected: bool| {
+        changes.files[0].functions = Some(change(users.clone()));
+        assert_eq!(!intersect(&changes, on, Granularity::Function).is_empty(), expected, "{on:?}");
+    };
+    let users = Some(users);
+    check(&users, &entered(&[rates], &[]), false);
+    check(&users, &entered(&[rates, ("shop/cart.py", &["<module>", "Cart.add"])], &[]), false);
+    check(&users, &entered(&[rates, ("shop/cart.py", &["<module>", "Cart.pay"])], &[]), true);
+    check(&users, &entered(&[rates, ("shop/cart.py", &["Cart.pay.<locals>.<lambda>"])], &[]), true);
+    check(&users, &entered(&[("shop/cart.py", &["<module>", "Cart.pay"])], &[]), false);
+    check(&users, &entered(&[rates, ("shop/till.py", &["f"])], &[]), true);
+    check(&users, &entered(&[rates], &["shop/page.html"]), true);
+    check(&None, &entered(&[rates], &[]), true);
+}
+
+#[test]
+fn a_configuration_that_only_describes_matters_to_those_who_read_it() {
+    let mut changes = changed(&[("pyproject.toml", ChangeKind::Modified)]);
+    let on = |read: &[&str]| Dependencies {
+        root: PathBuf::from("/p"),
+        configured: set(&["pyproject.toml"]),
+        read: set(read),
+        ..Dependencies::default()
+    };
+    let is_met = |changes: &Changes, on: &Dependencies| !intersect(changes, on, Granularity::File).is_empty();
+    assert!(is_met(&changes, &on(&[])));
+    changes.descriptive.insert("pyproject.toml".to_owned());
+    assert!(!is_met(&changes, &on(&[])) && is_met(&changes, &on(&["pyproject.toml"])));
+}
+
+#[test]
+fn code_among_the_global_inputs_counts_by_function_where_that_is_known() {
+    let mut changes = changed(&[("conf.py", ChangeKind::Modified)]);
+    changes.for_all.push("conf.py".to_owned());
+    changes.files[0].functions = Some(ChangedFunctions { before: set(&["f"]), ..ChangedFunctions::default() });
+    let on = |names: &[&str]| Dependencies {
+        root: PathBuf::from("/p"),
+        executed: [("conf.py".to_owned(), Some(set(names)))].into(),
+        ..Dependencies::default()
+    };
+    let is_met = |changes: &Changes, names: &[&str], by| !intersect(changes, &on(names), by).is_empty();
+    assert!(is_met(&changes, &["g"], Granularity::Function));
+    changes.by_function.push("conf.py".to_owned());
+    assert!(!is_met(&changes, &["g"], Granularity::Function) && is_met(&changes, &["f"], Granularity::Function));
+    assert!(is_met(&changes, &["g"], Granularity::File));
 }

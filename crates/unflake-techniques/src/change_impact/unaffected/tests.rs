@@ -75,6 +75,8 @@ impl Scenario {
             new_directories: Default::default(),
             for_all: Vec::new(),
             for_directory: Vec::new(),
+            by_function: Vec::new(),
+            descriptive: Default::default(),
             ignore_case: false,
             unknown: Vec::new(),
         };

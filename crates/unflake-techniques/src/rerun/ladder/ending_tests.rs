@@ -53,6 +53,8 @@ impl RandomAgent {
             new_directories: Default::default(),
             for_all: Vec::new(),
             for_directory: Vec::new(),
+            by_function: Vec::new(),
+            descriptive: Default::default(),
             ignore_case: false,
             unknown: Vec::new(),
         };
