@@ -178,7 +178,7 @@ fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Far above any version of the tables.
-const NEWER: i64 = 1000;
+const NEWER: i32 = 1000;
 
 #[test]
 fn a_newer_history_is_refused_and_unchanged() {
