@@ -106,11 +106,12 @@ class VariableRecorder:
         return changed
 
     def _record(self, stream, place, name, text):
-        left = self._inspections.get(place, INSPECTIONS)
-        if left > 0 and self._values_left > 0:
+        left, process = self._inspections.get(place, INSPECTIONS), self._process
+        # The attempt may end while a thread that it left behind is here.
+        if left > 0 and self._values_left > 0 and process is not None:
             self._inspections[place] = left - COST_OF_VALUE
             self._values_left -= 1
-            self._process.value(stream, stream.count(), place, name, text)
+            process.value(stream, stream.count(), place, name, text)
 
     def _attributes(self, instance):
         cls = type(instance)
