@@ -4,8 +4,10 @@
     matrix.py [--quick] [--venvs DIR] [--only TEXT] [pytest arguments…]
 
 Makes virtual environments (default: `.venvs` in the root of the repository) and keeps them. Combinations run side by
-side, one for each core. Prints a line for each; the exit status is 1 if any of them fails. `--quick`: the oldest
-combination and this interpreter with the newest pytest. Standard library only; pip downloads the rest.
+side, one for each core. Prints a line for each; the exit status is 1 if any of them fails. A test that fails and then
+passes three times alone is flaky: it is named and fails nothing, as in `e2e/run_tests.py`, unless there are more than
+three. `--quick`: the oldest combination and this interpreter with the newest pytest. Standard library only; pip
+downloads the rest.
 """
 
 import argparse
@@ -43,6 +45,8 @@ INSTRUMENTS = {
     "awkward": True,
     "schedule": True,
 }
+RERUNS = 3
+MOST_FLAKY = 3
 PLUGINS = ["pytest-asyncio", "pytest-xdist", "pytest-cov", "pytest-rerunfailures"]
 
 
@@ -85,6 +89,15 @@ def environment(directory, python, version, pytest, extra):
     return inside, None
 
 
+def flaky_tests(run, output):
+    """The failing tests, if each passes alone; none if it cannot be told."""
+    failing = re.findall(r"^FAILED (\S+?)(?: - .*)?$", output, re.MULTILINE)
+    if len(failing) > MOST_FLAKY or re.search(r"^ERROR ", output, re.MULTILINE):
+        return []
+    passes = lambda test: all(run([test]).returncode == 0 for _ in range(RERUNS))
+    return failing if all(passes(test) for test in failing) else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
@@ -110,16 +123,22 @@ def main():
         if error is not None:
             return False, "%-22s cannot be made:\n%s" % (name_of(version, pytest), error)
         begin = time.monotonic()
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(HERE, "tests")] + arguments
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        run = lambda words: subprocess.run(command + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
+        words = [os.path.join(HERE, "tests")] + arguments
         for one, watches_code in INSTRUMENTS.items():
             if not has_any or only_watching and not watches_code:
-                command.append("--ignore=" + os.path.join(HERE, "tests", one))
-        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=HERE)
+                words.append("--ignore=" + os.path.join(HERE, "tests", one))
+        ran = run(words)
         output = ran.stdout.decode(errors="replace")
         counts = [line for line in output.splitlines() if re.search(r"\d+ (passed|failed|error)", line)] or ["?"]
         summary = re.sub(r" in [\d.]+s.*| *=+ *", "", counts[-1])
         line = "%-22s %s, %.0f s" % (name_of(version, pytest), summary, time.monotonic() - begin)
-        return ran.returncode == 0, line if ran.returncode == 0 else "%s\n%s" % (line, output[-6000:])
+        if ran.returncode == 0:
+            return True, line
+        flaky = flaky_tests(run, output) if ran.returncode == 1 else []
+        named = "".join("\n    FLAKY, to be mended: " + test for test in flaky)
+        return bool(flaky), "%s%s\n%s" % (line, named, output[-6000:])
 
     failed = False
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
