@@ -1,5 +1,7 @@
 """Leaked state of every kind is reported and can be restored."""
 
+import sys
+
 import pytest
 
 # By kind: the path of the cell, code that pollutes, and a condition that the victim asserts.
@@ -124,6 +126,17 @@ POLLUTIONS = {
         "open(tempfile.gettempdir() + '/x', 'w').close()",
         "not os.path.exists(tempfile.gettempdir() + '/x')",
     ),
+    "file at home": (
+        "file ~/.shop",
+        "open(os.path.expanduser('~/.shop'), 'w').close()",
+        "not os.path.exists(os.path.expanduser('~/.shop'))",
+    ),
+    "file in a build directory": (
+        "file build",
+        "os.mkdir('build'); open('build/x', 'w').close()",
+        "not os.path.exists('build')",
+    ),
+    "iterator": ("shop.colors", "next(shop.colors)", "next(shop.colors) == 'red'"),
     "context variable with a default": ("shop.role.get()", "shop.role.set('boss')", "shop.role.get() == 'none'"),
     "subclass": (
         "shop.Till.__subclasses__()[test_it.Big]",
@@ -209,10 +222,15 @@ SHOP = """
     class Policy(asyncio.DefaultEventLoopPolicy):
         pass
 
-    def keep():
+    colors = iter(["red", "green"])
+
+    def keep_all():
         kept = []
         while True:
             kept.append((yield))
+
+    def keep():
+        yield from keep_all()
 
     kept = keep()
     next(kept)
@@ -305,7 +323,9 @@ def test_leaked_state_is_reported_and_restored(state_session, name, tmp_path):
     path, pollution, check = POLLUTIONS[name]
     path = path.replace("TMP", str(tmp_path))
     files = dict(FILES, **{"test_it.py": FILES["test_it.py"].format(pollution=pollution, check=check)})
-    session = state_session(files, variables={"TZ": "UTC", "LC_ALL": "C", "TMPDIR": str(tmp_path)})
+    home = tmp_path / "home"
+    home.mkdir()
+    session = state_session(files, variables={"TZ": "UTC", "LC_ALL": "C", "TMPDIR": str(tmp_path), "HOME": str(home)})
     assert session.pollute() == {path}, session.report
     assert "fixed" not in session.cells[path]
     assert session.restored() == ([], "failed")
@@ -315,6 +335,68 @@ def test_leaked_state_is_reported_and_restored(state_session, name, tmp_path):
     assert fork.event("restored") == {"event": "restored"}
     assert session.compare(fork) == set()
     assert session.restored() == ([], "failed")  # Whatever other forks have restored.
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the contents of a database cannot be read")
+def test_rows_of_a_database_in_memory_are_counted_and_restored(state_session):
+    files = {
+        "test_it.py": """
+            import sqlite3
+            database = sqlite3.connect(":memory:")
+            database.execute("CREATE TABLE item (name TEXT)")
+            def test_pollutes(): database.execute("INSERT INTO item VALUES ('pen')")
+            def test_suffers(): assert database.execute("SELECT count(*) FROM item").fetchone() == (0,)
+        """,
+    }
+    session = state_session(files)
+    assert session.pollute() == {"test_it.database"}, session.report
+    cell = session.cells["test_it.database"]
+    assert (cell["before"], cell["after"]) == ("table item: 0 rows", "table item: 1 rows")
+    assert session.restored() == ([], "failed")
+    assert session.restored("test_it.database") == ([], "passed")
+
+
+def test_values_of_parametrized_tests_are_named_and_restored(state_session):
+    files = {
+        "test_it.py": """
+            import pytest
+            @pytest.mark.parametrize("rows, n", [([1], 1), pytest.param([2], 2, id="two")])
+            def test_rows(rows, n):
+                rows.append(0)
+                assert rows == [n, 0]
+        """,
+    }
+    session = state_session(files)
+    assert session.pollute(0, 1) == {
+        "test_it.test_rows.pytestmark[0].args[1][0][0]",
+        "test_it.test_rows.pytestmark[0].args[1][1][0][0]",
+    }, session.report
+    assert session.restored(test=1) == ([], "failed")
+    assert session.restored("test_it.test_rows.pytestmark[0].args[1][1][0][0]", test=1) == ([], "passed")
+
+
+def test_a_generator_is_named_and_not_restored(state_session):
+    files = {
+        "test_it.py": """
+            def numbers():
+                number = 0
+                while True:
+                    number += 1
+                    yield number
+            ids = numbers()
+            def test_pollutes(): next(ids)
+        """,
+    }
+    session = state_session(files)
+    assert session.pollute() == {"test_it.ids"}, session.report
+    cell = session.cells["test_it.ids"]
+    assert (cell["after"], cell["fixed"]) == ("at line 6, number = 1", "a generator cannot be set back")
+
+
+def test_native_code_that_globals_belong_to_is_named(state_session):
+    session = state_session({"test_it.py": "import ctypes\nlibrary = ctypes.CDLL(None)\ndef test_pollutes(): library.rand()"})
+    session.pollute()
+    assert session.report["unknown"] == ["state inside of native code is not compared: ctypes"]
 
 
 def test_parts_of_a_replaced_object_are_named_and_restored(state_session):

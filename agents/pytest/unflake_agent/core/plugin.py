@@ -50,6 +50,7 @@ class Agent(AttemptPlugin):
         self._forwarder = None  # Where another process writes the reports of the tests that run here.
         self._unparsed_files = None  # From the first fork on.
         self._private_world = None  # From the first private fork on.
+        self._written = None  # From the first run on whose files unflake may restore.
 
     # -- Start -------------------------------------------------------------------------------------
 
@@ -218,7 +219,9 @@ class Agent(AttemptPlugin):
             config = self._session.config
             make_base_temp(config)
             snapshot, ignored = load("state.snapshot"), pytest_directories(config)
-            self._state = snapshot.StateSnapshot(self._session, self._side, self._own_descriptors, ignored)
+            self._state = snapshot.StateSnapshot(
+                self._session, self._side, self._own_descriptors, ignored, self._written_files()
+            )
             config.pluginmanager.register(load("state.body_start").BodyStart(self._state, self._guard))
         answer = self._state.execute(order)
         if answer is not None:
@@ -237,6 +240,13 @@ class Agent(AttemptPlugin):
             text = "the order %r cannot be carried out: %s" % (order["order"], describe(error))
             self._send_problem("internal", None, text)
 
+    def _written_files(self):
+        if self._written is None:
+            config = self._session.config
+            roots = str(config.rootpath), os.getcwd()
+            self._written = load("core.written_files").WrittenFiles(self._side, roots, pytest_directories(config))
+        return self._written
+
     def _own_descriptors(self):
         return self._wire.descriptors() | self._stack_dumps.descriptors()
 
@@ -244,6 +254,9 @@ class Agent(AttemptPlugin):
 
     def _run(self, numbers, retries, hold):
         self._stop = None
+        if self._side and not self._writes_reports:
+            self._written_files().start()
+            self._written_files().begin_run()
         self._limits.reset()
         self._stack_dumps.refresh()
         unknown = [n for n in numbers if not 0 <= n < len(self._items)]

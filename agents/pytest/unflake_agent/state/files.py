@@ -1,21 +1,20 @@
-"""Files of the project and of the temporary directory that tests leave changed.
+"""Files that tests leave changed, in the project and elsewhere.
 
-The contents of the project's small files are stored in one file of the side directory. All forks of
-a process share its files. So what a comparison found is stored too, and is applied again where
+The project is scanned, and the contents of its small files are stored in one file of the side
+directory. Of other files, and of build directories, those count that this process wrote. All forks
+of a process share its files. So what a comparison found is stored too, and is applied again where
 another fork has restored it.
 """
 
 import os
 import shutil
-import stat
-import sys
-import tempfile
 
+from ..core.written_files import FileEntry
 from .process_state import StateGroup
 from .repr import MISSING
 
 MAX_FILES = 5000
-MAX_TEMPORARY = 5000
+MAX_NAMED = 3  # Files of a new directory.
 MAX_FILE = 256 << 10
 MAX_BYTES = 32 << 20
 # Version control, compiled files, installed packages, build directories, caches of tools.
@@ -25,48 +24,29 @@ SKIPPED_NAMES = frozenset(
         ".ruff_cache .pytest_cache .hypothesis .unflake .cache .idea .coverage"
     ).split()
 )
-# Events of the audit hook that name a path which the process opens or makes.
-AUDIT_EVENTS = frozenset(
-    "open os.mkdir os.rename os.link os.symlink tempfile.mkstemp tempfile.mkdtemp sqlite3.connect".split()
-)
-
-
-class FileEntry:
-    """A file or directory at one moment. `stored_at`: where its contents are stored, or None."""
-
-    __slots__ = "path", "kind", "stamp", "size", "stored_at"
-
-    def __init__(self, path, status):
-        self.path, self.size, self.stored_at = path, status.st_size, None
-        is_directory, is_file = stat.S_ISDIR(status.st_mode), stat.S_ISREG(status.st_mode)
-        self.kind = "directory" if is_directory else "file" if is_file else "special"
-        # A directory changes with its entries, which are reported themselves.
-        self.stamp = () if self.kind == "directory" else (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 class FileState(StateGroup):
     kind = "file"
 
-    def __init__(self, root, side, ignored):
-        self._root, self._temp_root = os.path.realpath(root), os.path.realpath(tempfile.gettempdir())
+    def __init__(self, root, side, ignored, written):
+        self._root, self._written = os.path.realpath(root), written
         self._ignored = {os.path.realpath(path) for path in ignored if path} | {os.path.realpath(side)}
         self._side, self._pid = side, os.getpid
-        self._scandir, self._lstat, self._open, self._uid = os.scandir, os.lstat, open, os.getuid()
+        self._scandir, self._lstat, self._open = os.scandir, os.lstat, open
         self._unlink, self._rmtree, self._makedirs, self._utime = os.unlink, shutil.rmtree, os.makedirs, os.utime
         self._join, self._dirname = os.path.join, os.path.dirname
-        self._used_temporary, self._sep = set(), os.sep
+        self._sep, self._home = os.sep, os.path.realpath(os.path.expanduser("~"))
         self._remembered, self._compared, self.unknown, self._bytes = None, {}, [], 0
-        self._has_hook = self._is_reading = False
 
     # -- Remember ----------------------------------------------------------------------------------
 
     def remember(self):
-        self._install_hook()
-        self._used_temporary.clear()
+        self._written.start()
+        self._written.forget()
         self.unknown, self._bytes = [], 0
-        self._remembered = None
         self._remembered = self._scan()
-        self._store(entry for path, entry in self._remembered.items() if not path[5:].startswith(self._sep))
+        self._store(self._remembered.values())
         return len(self._remembered)
 
     def _scan(self):
@@ -88,26 +68,33 @@ class FileState(StateGroup):
         if not complete:
             self.unknown.append("the project has more than %d files; they were not compared" % MAX_FILES)
             found = {}
-        if self._temp_root != self._root:
-            self._scan_temporary(found)
         return found
 
-    def _scan_temporary(self, found):
-        """Other processes use it too: new entries count only if this process made them."""
-        ones = self._list_directory(self._temp_root)
-        if len(ones) > MAX_TEMPORARY:
-            self.unknown.append("%s has more than %d entries; they were not compared" % (self._temp_root, MAX_TEMPORARY))
-            return
-        for one in ones:
-            if one.path in self._ignored or (self._root + self._sep).startswith(one.path + self._sep):
+    def _add_written(self, found):
+        """Adds what this process wrote and the scan leaves out, as it is now; remembers what it was."""
+        for path, entry in list(self._written.entries.items()):
+            name = self._name(path)
+            if name is None:
                 continue
-            if one.name.startswith(("pytest-of-", "unflake")) or (
-                self._remembered is not None and one.path not in self._used_temporary
-            ):
-                continue
-            entry = self._entry(one.path)
-            if entry is not None and one.stat(follow_symlinks=False).st_uid == self._uid:
-                found["file " + one.path] = entry
+            if entry is not None:
+                self._remembered.setdefault(name, entry)
+            now = [path]
+            while now:
+                path = now.pop()
+                entry = self._entry(path)
+                if entry is None:
+                    continue
+                found[self._name(path)] = entry
+                if entry.kind == "directory" and self._name(path) not in self._remembered:
+                    now.extend(one.path for one in self._list_directory(path))
+
+    def _name(self, path):
+        """How a file that the scan leaves out is reported; None for others."""
+        prefix = self._root + self._sep
+        if not path.startswith(prefix):
+            return "file " + ("~" + path[len(self._home) :] if path.startswith(self._home + self._sep) else path)
+        inside = path[len(prefix) :]
+        return None if SKIPPED_NAMES.isdisjoint(inside.split(self._sep)) else "file " + inside
 
     def _list_directory(self, directory):
         try:
@@ -136,14 +123,11 @@ class FileState(StateGroup):
                     self._bytes += len(data)
 
     def _contents(self, path):
-        self._is_reading = True  # The audit hook must not take this for a test's access.
         try:
             with self._open(path, "rb") as file:
                 return file.read(MAX_FILE + 1)
         except OSError:
             return None
-        finally:
-            self._is_reading = False
 
     def _stored(self, stored_at):
         path, offset, length = stored_at
@@ -158,10 +142,9 @@ class FileState(StateGroup):
         now = self._compared = self._scan()
         if self._remembered is None or self.unknown:
             return {}
+        self._add_written(now)
         found = {}
         for path in sorted(set(self._remembered) | set(now)):
-            if path[5:].startswith(self._sep) and path[5:] not in self._used_temporary:
-                continue
             old, new = self._remembered.get(path, MISSING), now.get(path, MISSING)
             above = "file " + self._dirname(path[5:])
             if above in found and (found[above][0] is MISSING or found[above][1] is MISSING):
@@ -183,7 +166,9 @@ class FileState(StateGroup):
     def check(self, path):
         """A function that returns how a file differs, or None, at the cost of one `lstat`."""
         remembered = self._remembered.get(path)
-        at = remembered.path if remembered is not None else self._join(self._root, path[5:])
+        named = self._home + path[6:] if path.startswith("file ~/") else path[5:]
+        at = remembered.path if remembered is not None else self._join(self._root, named)
+        remembered = remembered or self._entry(at)
 
         def difference():
             now = self._entry(at)
@@ -193,6 +178,12 @@ class FileState(StateGroup):
         return difference
 
     def describe(self, path, entry):
+        if entry.kind == "directory":
+            inside = sorted(name for name in self._compared if name.startswith(path + self._sep))
+            parts = ["%s (%s)" % (name[len(path) + 1 :], self.describe(name, self._compared[name])) for name in inside]
+            parts = [part for part in parts if not part.endswith("(directory)")]
+            more = " and %d more" % (len(parts) - MAX_NAMED) if len(parts) > MAX_NAMED else ""
+            return "directory with %s%s" % (", ".join(parts[:MAX_NAMED]), more) if parts else "directory"
         if entry.kind != "file":
             return entry.kind
         if entry.stored_at is not None and entry.size <= 60:
@@ -221,6 +212,8 @@ class FileState(StateGroup):
     def _apply_all(self, entries, path, entry):
         wanted = [one for name, one in entries.items() if name == path or name.startswith(path + self._sep)]
         now = self._entry(entry.path)
+        for one in [entry] + wanted:
+            self._written.note(one.path)
         if now is not None and (not wanted or wanted[0].kind != now.kind):
             self._rmtree(now.path) if now.kind == "directory" else self._unlink(now.path)
         for one in sorted(wanted, key=lambda one: one.path):
@@ -236,19 +229,3 @@ class FileState(StateGroup):
             with self._open(entry.path, "wb") as file:
                 file.write(self._stored(entry.stored_at))
             self._utime(entry.path, ns=(entry.stamp[1], entry.stamp[1]))
-
-    def _install_hook(self):
-        """Records the temporary paths that this process uses. An audit hook cannot be removed."""
-        if self._has_hook:
-            return
-        self._has_hook = True
-        sep = self._sep
-        prefix, used, length = self._temp_root + sep, self._used_temporary, len(self._temp_root) + 1
-
-        def hook(event, arguments):
-            if event in AUDIT_EVENTS and arguments and not self._is_reading:
-                for path in arguments[:2]:
-                    if type(path) is str and path.startswith(prefix):
-                        used.add(path[:length] + path[length:].partition(sep)[0])
-
-        sys.addaudithook(hook)

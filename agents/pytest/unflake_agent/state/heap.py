@@ -112,8 +112,11 @@ class Heap:
 
     def _extra_roots(self, extra_roots):
         self.extra_roots = []
+        # An object that is also a global is named by its module.
+        followed = [root for root in self.roots.values() if self._depth(root) == "deep"] if extra_roots else []
+        global_ids = {id(value) for root in followed for value in module_globals(root.owner).values()}
         for name, value in extra_roots.items():
-            if id(value) not in self.nodes_by_id:
+            if id(value) not in self.nodes_by_id and id(value) not in global_ids:
                 made = [Node(shape, value, None, name) for shape in self._shapes.of(type(value))]
                 self.nodes_by_id[id(value)] = made
                 self.extra_roots.extend(made)

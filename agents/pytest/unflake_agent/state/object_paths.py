@@ -5,12 +5,14 @@ import os
 import types
 
 from ..common.introspect import bounded, class_body, class_name, is_subclass, module_globals
-from .repr import MAX_LENGTH, MISSING, describe
+from .repr import MAX_LENGTH, MISSING, class_path, describe
 from .shapes import MODULE
 
 MAX_SOURCE = 1 << 20
 MAX_PATH = 500
 MAX_NAMED = 3
+# Of a new instance so many attributes are shown, with so many characters of each value.
+MAX_ATTRIBUTES, MAX_ATTRIBUTE = 4, 60
 WRAPPERS = staticmethod, classmethod
 
 
@@ -164,6 +166,8 @@ def cell_of(change, path):
     if kind == "function":
         kind = "function default" if key in ("__defaults__", "__kwdefaults__") else "function attribute"
     before, after = shape.describe_change(change.node.owner, key, change.old, change.new)
+    if change.old is None or change.old is MISSING:
+        after = _with_attributes(change.new, after)
     if before is not None and before == after:
         before, after = _told_apart(change.old, change.new, before)
     return {
@@ -173,6 +177,20 @@ def cell_of(change, path):
         "after": after,
         "fixed": shape.why_fixed(change.node.owner, key, change.old, change.new),
     }
+
+
+def _with_attributes(value, text):
+    """The text of an instance that only names its class, with its attributes."""
+    if text is None or text != "<%s>" % class_path(type(value)):
+        return text
+    try:
+        names = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        names = {}
+    if type(names) is not dict or not names:
+        return text
+    parts = ["%s = %s" % (name, describe(one, MAX_ATTRIBUTE)) for name, one in list(names.items())[:MAX_ATTRIBUTES]]
+    return bounded("%s with %s" % (text, ", ".join(parts)), MAX_LENGTH)
 
 
 def _told_apart(old, new, text):

@@ -4,22 +4,30 @@ import _thread
 import functools
 import types
 
-from ..common.introspect import class_body, class_mro, is_subclass
+from ..common.introspect import class_body, class_mro, class_name, is_subclass
 from . import noise
 from .class_links import class_shapes
+from .native_shapes import database_shapes, native_shapes
 from .repr import ATOMS
-from .shapes import HEAP_TYPE, AttributeShape, SlotShape, class_flags, container_shapes
+from .shapes import HEAP_TYPE, TUPLE, AttributeShape, PassThroughShape, SlotShape, class_flags, container_shapes
 from .special_shapes import numpy_shapes, special_shapes
 
 NOTHING = ()
 # Of these types the shape of the base class covers everything.
 COMPLETE = types.FunctionType, types.MethodType, property, staticmethod, classmethod, functools.partial
+# Marks hold the values of parametrized tests, which tests may change in place.
+MARKS = "_pytest.mark.structures"
+MARK_SHAPES = {
+    "Mark": (PassThroughShape(lambda owner: [(".args", owner.args), (".kwargs", owner.kwargs)], str),),
+    "MarkDecorator": (PassThroughShape(lambda owner: [(".mark", owner.mark)], str),),
+    "ParameterSet": (TUPLE,),
+}
 READERS = types.GetSetDescriptorType, types.MemberDescriptorType
 
 
 class ShapeLookup:
     def __init__(self):
-        self._permanent = special_shapes() + container_shapes()
+        self._permanent = special_shapes() + native_shapes() + container_shapes()
         self._bases = self._permanent
         self._local = AttributeShape(
             lambda owner, get=_thread._local.__getattribute__: get(owner, "__dict__"), "thread-local attribute"
@@ -29,8 +37,8 @@ class ShapeLookup:
         self.known = {id(kind): (kind, NOTHING) for kind in ATOMS}
 
     def refresh(self):
-        """Adds the shapes of NumPy if it has been imported since."""
-        bases = numpy_shapes() + self._permanent
+        """Adds the shapes of NumPy and databases if these have been imported since."""
+        bases = numpy_shapes() + database_shapes() + self._permanent
         if len(bases) != len(self._bases):
             self._bases = bases
             self.known = {id(kind): (kind, NOTHING) for kind in ATOMS}
@@ -46,6 +54,8 @@ class ShapeLookup:
             return class_shapes(kind)
         module = class_body(kind).get("__module__")
         top = module.partition(".")[0] if type(module) is str else ""
+        if module == MARKS:
+            return MARK_SHAPES.get(class_name(kind), NOTHING)
         if top in noise.RUNNER_PACKAGES or top in noise.OPAQUE_MODULES:
             return NOTHING
         shapes = []

@@ -20,6 +20,7 @@ from .files import FileState
 from .fixtures import ActiveFixtures
 from .heap import Heap
 from .native_registries import ChildVariables, CodecErrorHandlers, CodecSearches, LibrarySettings
+from .native_shapes import unseen_native_code
 from .object_paths import ObjectPaths, cell_of
 from .process_state import (
     EnvironmentVariables,
@@ -38,7 +39,7 @@ MAX_CELLS = 5000
 
 
 class StateSnapshot:
-    def __init__(self, session, side, agent_descriptors, ignored_directories):
+    def __init__(self, session, side, agent_descriptors, ignored_directories, written_files):
         root = str(session.config.rootpath)
         self._side = side
         self._heap = Heap()
@@ -59,7 +60,7 @@ class StateSnapshot:
             LibrarySettings(),
             self._fixtures,  # The last: its values are roots of the heap.
         ]
-        self._files = FileState(root, side, ignored_directories)
+        self._files = FileState(root, side, ignored_directories, written_files)
         self._watch = WriteWatch(root, self._heap.origins)
         self._saved = None  # For each group, values by path.
         self._active = None  # The set-ups that were done when the state was last remembered or extended.
@@ -172,7 +173,7 @@ class StateSnapshot:
             self._add(cells, dict(cell, set_up=True), restorer)
         for path, (old, new) in self._files.changes().items():
             self._add(cells, _cell_of_group(self._files, path, old, new), FileCell(self._files, path, old, new))
-        unknown = self._heap.unknown + self._files.unknown
+        unknown = self._heap.unknown + self._files.unknown + unseen_native_code(self._heap)
         if len(cells) > MAX_CELLS:
             unknown.append("%d more cells have changed" % (len(cells) - MAX_CELLS))
             del cells[MAX_CELLS:]

@@ -1,4 +1,4 @@
-//! Restores project files after unflake was killed: supervisors do so, from a snapshot on disk.
+//! Restores files after unflake was killed: supervisors do so, from a snapshot and a journal on disk.
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::project_files::snapshot::ProjectSnapshot;
+use crate::project_files::written_elsewhere::WrittenElsewhere;
 
 /// The snapshot as JSON.
 const SNAPSHOT: &str = "known";
@@ -51,6 +52,9 @@ pub(crate) fn recover(copies: &Path) {
         && let Ok(mut snapshot) = serde_json::from_slice::<ProjectSnapshot>(&text)
     {
         let _ = snapshot.restore();
+        if let Some(run_dir) = copies.parent() {
+            WrittenElsewhere::new(run_dir).restore(snapshot.backups());
+        }
     }
     let _ = fs::remove_file(taken);
 }

@@ -1,6 +1,6 @@
-//! File isolation: sessions that are compared with each other find the same project files.
+//! File isolation: sessions that are compared with each other find the same files.
 //!
-//! After each session the files that it changed are restored. Once a session is seen to write
+//! After each session the files that it changed are restored, in the project and elsewhere. Once a session is seen to write
 //! files, or sessions use a temporary file of the same name, compared sessions run one at a time,
 //! and those that overlapped with it are repeated; their events are held back until it is known
 //! that they count.
@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::project_files::backup::Backups;
 use crate::project_files::snapshot::ProjectSnapshot;
 use crate::project_files::temp_names::TempNames;
+use crate::project_files::written_elsewhere::WrittenElsewhere;
 use crate::session::active::ActiveSession;
 
 /// Name of the directory with copies of project files, in the run directory.
@@ -31,6 +32,8 @@ pub(crate) struct FileIsolation {
     snapshot: SnapshotStatus,
     /// From the first compared session on, where several may run at once.
     temporary: Option<TempNames>,
+    /// Files outside of the project; from the first compared session on.
+    elsewhere: Option<WrittenElsewhere>,
     /// Compared sessions run one at a time.
     is_serial: bool,
     /// Events of sessions that may have to be repeated.
@@ -60,9 +63,24 @@ impl FileIsolation {
         }
     }
 
-    /// Whether sessions use temporary files of the same names.
+    /// Whether sessions use files of the same names outside of the project.
     fn has_shared_names(&mut self) -> bool {
-        self.temporary.as_mut().is_some_and(TempNames::is_repeated)
+        let is_written = self.elsewhere.as_mut().is_some_and(WrittenElsewhere::is_repeated);
+        is_written || self.temporary.as_mut().is_some_and(TempNames::is_repeated)
+    }
+
+    /// Whether files differ from what they were before the sessions that run.
+    fn have_changed(&mut self) -> bool {
+        let elsewhere = self.elsewhere.as_mut().is_some_and(WrittenElsewhere::has_changes);
+        self.snapshot().is_some_and(ProjectSnapshot::may_have_changed) || elsewhere
+    }
+
+    fn restore(&mut self) -> Result<(), String> {
+        let SnapshotStatus::Taken(snapshot) = &mut self.snapshot else { return Ok(()) };
+        if let Some(elsewhere) = &mut self.elsewhere {
+            elsewhere.restore(snapshot.backups());
+        }
+        snapshot.restore()
     }
 
     /// Files are not restored any more.
@@ -87,18 +105,23 @@ impl FileIsolation {
 
     /// What was done to files, for the user.
     pub(crate) fn notes(&mut self) -> Vec<Event> {
-        let Some(snapshot) = self.snapshot() else { return Vec::new() };
+        let SnapshotStatus::Taken(snapshot) = &self.snapshot else { return Vec::new() };
+        let (mut restored, mut unrestored) = (snapshot.restored.clone(), snapshot.unrestored.clone());
+        if let Some(elsewhere) = &self.elsewhere {
+            restored.extend(elsewhere.restored.iter().cloned());
+            unrestored.extend(elsewhere.unrestored.iter().cloned());
+        }
         let mut notes = Vec::new();
-        if !snapshot.restored.is_empty() {
+        if !restored.is_empty() {
             let place = snapshot.backup_dir().map(|place| format!("; their contents are in {}", place.display()));
-            let names = list_names(&snapshot.restored);
+            let names = list_names(&restored);
             notes.push(format!(
                 "files that changed while tests ran were restored: {names}{}",
                 place.unwrap_or_default()
             ));
         }
-        if !snapshot.unrestored.is_empty() {
-            let names = list_names(&snapshot.unrestored);
+        if !unrestored.is_empty() {
+            let names = list_names(&unrestored);
             notes.push(format!("files that changed while tests ran were not restored: {names}"));
         }
         notes.into_iter().map(Event::Note).collect()
@@ -137,6 +160,7 @@ impl Engine {
                 let directories = BTreeSet::from([std::env::temp_dir(), PathBuf::from("/tmp")]);
                 self.files.temporary = Some(TempNames::watch(&Vec::from_iter(directories)));
             }
+            self.files.elsewhere = Some(WrittenElsewhere::new(self.starter.run_dir()));
         }
         let is_overlapped = self.sessions.has_window();
         let Some(snapshot) = self.files.snapshot() else { return };
@@ -183,8 +207,7 @@ impl Engine {
 
     /// Whether files have changed since this session started.
     pub(crate) fn has_written(&mut self, at: usize) -> bool {
-        let is_observed = self.sessions[at].window.is_some();
-        self.files.snapshot().is_some_and(|snapshot| is_observed && snapshot.may_have_changed())
+        self.sessions[at].window.is_some() && self.files.have_changed()
     }
 
     /// Whether another compared session ran at the same time.
@@ -194,13 +217,13 @@ impl Engine {
 
     /// A session has ended. Its held events are emitted, or it is repeated.
     pub(crate) fn close_window(&mut self, session: Session, window: FileWindow) {
-        let has_written = self.files.snapshot().is_some_and(ProjectSnapshot::may_have_changed);
+        let has_written = self.files.have_changed();
         let may_meet = has_written || self.files.has_shared_names();
         if may_meet && !std::mem::replace(&mut self.files.is_serial, true) {
             self.run_serially(if has_written {
-                "tests write files into the project"
+                "tests write files that outlive them"
             } else {
-                "tests use temporary files of the same names"
+                "tests use files of the same names outside of the project"
             });
         }
         self.files.hold_back(&mut self.events);
@@ -212,10 +235,9 @@ impl Engine {
             }
             held => self.events.extend(held.into_iter().flatten()),
         }
-        let is_last = !self.sessions.has_window();
-        if let Some(snapshot) = self.files.snapshot().filter(|_| is_last) {
-            let restored = if has_written { snapshot.restore() } else { Ok(()) };
-            snapshot.mark_closed();
+        if !self.sessions.has_window() {
+            let restored = if has_written { self.files.restore() } else { Ok(()) };
+            self.files.snapshot().into_iter().for_each(|snapshot| snapshot.mark_closed());
             if let Err(why) = restored {
                 self.events.push(self.files.disable(&why));
             }
@@ -252,7 +274,7 @@ impl Drop for Engine {
         if self.sessions.has_window() {
             self.environments.kill_all();
             std::thread::sleep(EXIT_DELAY);
-            let _ = self.files.snapshot().map(ProjectSnapshot::restore);
+            let _ = self.files.restore();
         }
     }
 }

@@ -7,3 +7,4 @@ pub(crate) mod fs_watcher;
 pub(crate) mod isolation;
 pub(crate) mod snapshot;
 pub(crate) mod temp_names;
+pub(crate) mod written_elsewhere;

@@ -268,6 +268,10 @@ impl ProjectSnapshot {
         path.extension().is_some_and(|extension| self.source.contains(extension))
     }
 
+    pub(crate) fn backups(&mut self) -> &mut Backups {
+        &mut self.backups
+    }
+
     pub(crate) fn copies(&self) -> &Path {
         &self.copies
     }

@@ -99,7 +99,7 @@ fn overlapping_sessions_are_repeated() {
         ]
     );
     assert_eq!(project.ends().len(), 6);
-    assert!(project.notes()[0].starts_with("tests write files into the project"), "{:?}", project.notes());
+    assert!(project.notes()[0].starts_with("tests write files that outlive them"), "{:?}", project.notes());
     project.close();
 }
 

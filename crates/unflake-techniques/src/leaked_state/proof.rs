@@ -301,7 +301,9 @@ async fn minimal_cells(trial: &RestoreTrial<'_>, cells: Vec<Cell>) -> Result<Nec
             (0, 0) => "no inspected state differs".to_owned(),
             (0, _) => "it cannot be restored".to_owned(),
             (1, 0) => format!("restoring {} does not change the outcome", restorable[0].path),
-            (some, 0) => format!("restoring all {some} differences does not change the outcome"),
+            (some, 0) => {
+                format!("restoring all {some} differences does not change the outcome ({})", named(&restorable))
+            }
             (some, _) => format!("it cannot be restored, and restoring the other {some} does not change the outcome"),
         };
         return Err((fixed, why));

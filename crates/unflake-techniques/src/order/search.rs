@@ -4,7 +4,7 @@
 //! and later every test directly follows every other, then random orders, as far as the budget
 //! allows. Every test whose outcome differs from its outcome alone is examined at once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -23,6 +23,9 @@ use crate::{Recordings, Technique};
 
 /// Single-test sessions per batch, so that little is lost when a run is interrupted.
 const SESSIONS_AT_ONCE: usize = 64;
+/// A test takes at least this much longer in an environment of its own than among others: it loads
+/// what they share.
+const SLOWER_ALONE: f64 = 4.0;
 /// Orders of all tests per batch.
 const ORDERS_AT_ONCE: usize = 8;
 /// Tests failing alone that are tried in new processes without being requested.
@@ -97,6 +100,7 @@ impl Technique for OrderDetection {
                 scheduler: scheduler.clone(),
                 config: self.config.clone(),
                 progress: self.progress.clone(),
+                order_seconds: Cell::new(None),
             };
             self.task.start(scheduler, search.run());
         }
@@ -121,6 +125,8 @@ struct OrderSearch {
     scheduler: Scheduler,
     config: OrderConfig,
     progress: Rc<RefCell<OrderProgress>>,
+    /// How long the tests of an order took, in the last batch of orders.
+    order_seconds: Cell<Option<f64>>,
 }
 
 impl OrderSearch {
@@ -194,7 +200,9 @@ impl OrderSearch {
     /// Runs these orders, and examines every test whose outcome differs from its outcome alone.
     async fn orders(&self, mut orders: impl Iterator<Item = Vec<usize>>) -> Option<()> {
         loop {
-            let each = self.scheduler.mean_seconds() * self.progress.borrow().suite.len() as f64;
+            let suite = self.progress.borrow().suite.len() as f64;
+            let expected = || self.scheduler.mean_seconds() * suite / SLOWER_ALONE;
+            let each = self.order_seconds.get().unwrap_or_else(expected);
             let fit = (self.scheduler.seconds_left() / each.max(1e-6)) as usize;
             let batch: Vec<Vec<usize>> = orders.by_ref().take(fit.clamp(1, ORDERS_AT_ONCE)).collect();
             if batch.is_empty() {
@@ -205,6 +213,8 @@ impl OrderSearch {
             }
             let request = |order: &Vec<usize>| SessionRequest::new(Purpose::Order, self.progress.borrow().tests(order));
             let results = self.scheduler.run(batch.iter().map(request).collect()).await;
+            let seconds = |result: &SessionResult| result.attempts.iter().map(|one| one.seconds).sum::<f64>();
+            self.order_seconds.set(results.iter().map(seconds).reduce(f64::max));
             results.iter().for_each(|result| self.progress.borrow_mut().record_order(&result.attempts));
             self.examine().await;
             if self.is_pointless() {

@@ -1,0 +1,258 @@
+//! Files outside of the project that tests wrote, such as in the home directory: restored after each
+//! session that is compared with others, from what agents recorded before each write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use tracing::debug;
+
+use crate::project_files::backup::Backups;
+
+/// The journal of the agents, in the run directory.
+const JOURNAL: &str = "written-files";
+
+/// What was at a path before a test wrote to it.
+#[derive(Deserialize)]
+struct Earlier {
+    path: PathBuf,
+    kind: EarlierKind,
+    /// A copy of the contents. None: it was too large, or could not be read.
+    #[serde(default)]
+    copy: Option<PathBuf>,
+    #[serde(default)]
+    mode: u32,
+    /// Nanoseconds since 1970.
+    #[serde(default)]
+    modified: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EarlierKind {
+    Absent,
+    File,
+    Directory,
+    /// A link, socket or device.
+    Special,
+}
+
+pub(crate) struct WrittenElsewhere {
+    journal: PathBuf,
+    read: u64,
+    /// By path: what was there before the first write since the last restoration.
+    earlier: BTreeMap<PathBuf, Earlier>,
+    /// Every path that was ever written.
+    written: BTreeSet<PathBuf>,
+    is_repeated: bool,
+    pub(crate) restored: BTreeSet<PathBuf>,
+    pub(crate) unrestored: BTreeSet<PathBuf>,
+}
+
+impl WrittenElsewhere {
+    pub(crate) fn new(run_dir: &Path) -> Self {
+        Self {
+            journal: run_dir.join(JOURNAL),
+            read: 0,
+            earlier: BTreeMap::new(),
+            written: BTreeSet::new(),
+            is_repeated: false,
+            restored: BTreeSet::new(),
+            unrestored: BTreeSet::new(),
+        }
+    }
+
+    /// Reads what agents have added.
+    fn update(&mut self) {
+        let Ok(length) = fs::metadata(&self.journal).map(|found| found.len()) else { return };
+        if length <= self.read {
+            return;
+        }
+        let Ok(text) = fs::read(&self.journal) else { return };
+        let new = text.get(self.read as usize..).unwrap_or_default();
+        // The last line may be incomplete.
+        let complete = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.read += complete as u64;
+        for line in new[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Ok(earlier) = serde_json::from_slice::<Earlier>(line) else { continue };
+            self.is_repeated |= !self.written.insert(earlier.path.clone());
+            // What is below a new directory is new.
+            if !earlier.path.ancestors().skip(1).any(|above| self.is_new(above)) {
+                self.earlier.entry(earlier.path.clone()).or_insert(earlier);
+            }
+        }
+    }
+
+    fn is_new(&self, path: &Path) -> bool {
+        self.earlier.get(path).is_some_and(|earlier| earlier.kind == EarlierKind::Absent)
+    }
+
+    /// Whether several sessions wrote to the same file.
+    pub(crate) fn is_repeated(&mut self) -> bool {
+        self.update();
+        self.is_repeated
+    }
+
+    /// Whether a file differs from what it was before the first write.
+    pub(crate) fn has_changes(&mut self) -> bool {
+        self.update();
+        self.earlier.values().any(Earlier::has_changed)
+    }
+
+    /// Makes all files what they were before the first write.
+    pub(crate) fn restore(&mut self, backups: &mut Backups) {
+        self.update();
+        // Nothing runs that could add to it, and a supervisor must not restore this once more.
+        let _ = fs::remove_file(&self.journal);
+        self.read = 0;
+        // New files before the directories that contain them, old directories before their files.
+        let earlier = std::mem::take(&mut self.earlier);
+        for one in earlier.values().rev().filter(|one| one.kind == EarlierKind::Absent) {
+            if one.has_changed() {
+                let is_restored = remove(&one.path, backups);
+                self.note(&one.path, is_restored);
+            }
+        }
+        for one in earlier.values().filter(|one| one.kind != EarlierKind::Absent && one.has_changed()) {
+            let is_restored = one.restore(backups).is_ok();
+            self.note(&one.path, is_restored);
+        }
+    }
+
+    fn note(&mut self, path: &Path, is_restored: bool) {
+        debug!(file = %path.display(), is_restored, "a file outside of the project was written");
+        match is_restored {
+            true => self.restored.insert(path.to_owned()),
+            false => self.unrestored.insert(path.to_owned()),
+        };
+    }
+}
+
+impl Earlier {
+    fn has_changed(&self) -> bool {
+        let now = self.path.symlink_metadata();
+        match (self.kind, now) {
+            (EarlierKind::Absent, now) => now.is_ok(),
+            (_, Err(_)) => true,
+            (EarlierKind::Directory, Ok(now)) => !now.is_dir(),
+            (EarlierKind::Special, Ok(_)) => false,
+            (EarlierKind::File, Ok(now)) => {
+                let is_same = now.is_file() && now.modified().is_ok_and(|at| at == self.modified_at());
+                let has_copy = |copy: &PathBuf| fs::read(&self.path).ok() == fs::read(copy).ok();
+                !is_same && !self.copy.as_ref().is_some_and(has_copy)
+            }
+        }
+    }
+
+    fn modified_at(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(self.modified)
+    }
+
+    fn restore(&self, backups: &mut Backups) -> io::Result<()> {
+        let lost = || io::Error::other("no copy of it was kept");
+        if self.kind == EarlierKind::Directory {
+            return fs::create_dir_all(&self.path);
+        }
+        let copy = self.copy.as_ref().ok_or_else(lost)?;
+        if !backups.save(&self.path, &name_of(&self.path)) {
+            return Err(lost());
+        }
+        if self.path.is_dir() && !remove(&self.path, backups) {
+            return Err(lost());
+        }
+        fs::copy(copy, &self.path)?;
+        fs::set_permissions(&self.path, Permissions::from_mode(self.mode))?;
+        File::open(&self.path)?.set_times(FileTimes::new().set_modified(self.modified_at()))
+    }
+}
+
+/// Removes a file or a tree, after a backup of its files. Whether it is gone.
+fn remove(path: &Path, backups: &mut Backups) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return true };
+    if !metadata.is_dir() {
+        return backups.save(path, &name_of(path)) && fs::remove_file(path).is_ok();
+    }
+    let entries: Vec<PathBuf> = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let removed: Vec<bool> = entries.iter().map(|entry| remove(entry, backups)).collect();
+    removed.into_iter().all(|is_removed| is_removed) && fs::remove_dir(path).is_ok()
+}
+
+fn name_of(path: &Path) -> PathBuf {
+    path.strip_prefix("/").unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    struct Place {
+        directory: tempfile::TempDir,
+        backups: Backups,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().expect("it can be made");
+            fs::create_dir(directory.path().join("run")).expect("it can be made");
+            let backups = Backups::new(&directory.path().join("cache"));
+            Self { directory, backups }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.directory.path().join(name)
+        }
+
+        fn journal(&self, line: serde_json::Value) {
+            let path = self.path("run/written-files");
+            let mut file = File::options().append(true).create(true).open(path).expect("it can be opened");
+            writeln!(file, "{line}").expect("it can be written");
+        }
+    }
+
+    #[test]
+    fn new_files_are_removed_and_old_ones_restored() {
+        let mut place = Place::new();
+        let (new, old, copy) = (place.path("home/new"), place.path("home/old"), place.path("run/copy"));
+        fs::create_dir_all(place.path("home/tree")).expect("it can be made");
+        for (path, text) in [(&new, "x"), (&old, "after"), (&copy, "before"), (&place.path("home/tree/one"), "y")] {
+            fs::write(path, text).expect("it can be written");
+        }
+        let mut written = WrittenElsewhere::new(&place.path("run"));
+        assert!(!written.has_changes());
+        place.journal(serde_json::json!({"path": new, "kind": "absent"}));
+        place.journal(serde_json::json!({"path": place.path("home/tree"), "kind": "absent"}));
+        // A later session found a file there that an earlier one had left.
+        let below = place.path("home/tree/one");
+        place.journal(serde_json::json!({"path": below, "kind": "file", "copy": copy, "mode": 0o640, "modified": 1}));
+        let line = serde_json::json!({"path": old, "kind": "file", "copy": copy, "mode": 0o640, "modified": 1000});
+        place.journal(line);
+        // A later write to the same file says nothing about what it was.
+        place.journal(serde_json::json!({"path": old, "kind": "absent"}));
+        assert!(written.has_changes());
+        assert!(written.is_repeated());
+        written.restore(&mut place.backups);
+        assert!(!new.exists() && !place.path("home/tree").exists());
+        assert_eq!(fs::read_to_string(&old).expect("it is there"), "before");
+        assert!(!written.has_changes());
+        assert_eq!(written.restored.len(), 3);
+        assert!(written.unrestored.is_empty());
+    }
+
+    #[test]
+    fn a_file_without_a_copy_is_left_alone() {
+        let mut place = Place::new();
+        let large = place.path("large");
+        fs::write(&large, "after").expect("it can be written");
+        place.journal(serde_json::json!({"path": large, "kind": "file", "copy": null, "mode": 0o644, "modified": 1}));
+        let mut written = WrittenElsewhere::new(&place.path("run"));
+        written.restore(&mut place.backups);
+        assert_eq!(fs::read_to_string(&large).expect("it is there"), "after");
+        assert!(written.unrestored.contains(&large));
+    }
+}
