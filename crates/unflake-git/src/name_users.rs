@@ -49,7 +49,7 @@ impl<'a> NameIndex<'a> {
             functions.after.insert(ChangedFunctions::MODULE.to_owned());
             return functions;
         }
-        functions.users = users(files, names, &module_name(&String::from_utf8_lossy(at)));
+        functions.users = users(files, names, &String::from_utf8_lossy(at));
         functions
     }
 
@@ -71,7 +71,8 @@ impl<'a> NameIndex<'a> {
 }
 
 /// None: they are too many.
-fn users(files: &[SourceFile], mut names: ChangedNames, module: &str) -> Option<NameUsers> {
+fn users(files: &[SourceFile], mut names: ChangedNames, path: &str) -> Option<NameUsers> {
+    let module = &module_name(path);
     loop {
         let (count, mut found) = (names.len(), NameUsers::default());
         for file in files {
@@ -86,7 +87,14 @@ fn users(files: &[SourceFile], mut names: ChangedNames, module: &str) -> Option<
             }
             let parsed = parsed.get_or_init(|| NameUses::read(file.text.as_deref()?));
             let scopes = match parsed {
-                Some(uses) => uses.users(&mut names, module),
+                Some(uses) if file.path == path => uses.users(&mut names, module),
+                Some(uses) => {
+                    let mut seen = names.seen_from(uses, module);
+                    let scopes = uses.users(&mut seen, module);
+                    names.names.extend(seen.names);
+                    names.attributes.extend(seen.attributes);
+                    scopes
+                }
                 None => [ChangedFunctions::MODULE.to_owned()].into(),
             };
             if !scopes.is_empty() {

@@ -7,7 +7,9 @@ use tree_sitter::Node;
 use unflake_model::ChangedFunctions;
 
 use super::expressions::Visible;
-use super::statements::{Effect, Statement, Surroundings, imported_modules, is_plain_class, statements, taken_names};
+use super::statements::{
+    Effect, Statement, Surroundings, imported_modules, is_plain_class, is_safe_module, statements, taken_names,
+};
 
 /// More pairs of statements are not compared.
 const MAX_PAIRS: usize = 4_000_000;
@@ -19,6 +21,10 @@ pub(super) struct BodyChanges {
     pub(super) anything: BTreeSet<String>,
     /// Names that the module binds to something else, without any other effect.
     pub(super) names: BTreeSet<String>,
+    /// Those of them that the later version does not bind.
+    pub(super) removed: BTreeSet<String>,
+    /// Those of them that imports of the standard library bind.
+    pub(super) library: BTreeSet<String>,
     /// The same for attributes of classes.
     pub(super) attributes: BTreeSet<String>,
     /// Functions whose definition, but maybe not their body, changed. Qualified names.
@@ -60,6 +66,8 @@ pub(super) fn compare(before: (&str, Node<'_>), after: (&str, Node<'_>)) -> Body
     let (before, after) = (Version::new(before.0, before.1), Version::new(after.0, after.1));
     let mut found = BodyChanges::default();
     found.compare(&before, &after, &before.statements, &after.statements, None);
+    let is_gone = |name: &&String| !after.visible.is_open && !after.visible.names.contains(name.as_str());
+    found.removed = found.names.iter().filter(is_gone).cloned().collect();
     found
 }
 
@@ -95,11 +103,20 @@ impl BodyChanges {
                 self.compare(before, after, &one, &other, Some(inner));
             }
         }
-        let removed = (0..old.len()).filter(|at| !pairs.iter().any(|pair| pair.0 == *at));
+        let removed: Vec<usize> = (0..old.len()).filter(|at| !pairs.iter().any(|pair| pair.0 == *at)).collect();
+        let added: Vec<usize> = (0..new.len()).filter(|at| !pairs.iter().any(|pair| pair.1 == *at)).collect();
+        // Modules are loaded in another order.
+        let is_moved = |at: &usize| {
+            let is_import = new[*at].node.kind().starts_with("import_");
+            let is_safe = || imported_modules(after.text, new[*at].node).iter().all(|name| is_safe_module(name));
+            is_import && removed.iter().any(|before| old[*before].code == new[*at].code) && !is_safe()
+        };
+        if added.iter().any(is_moved) {
+            self.anything.insert(class.map_or(ChangedFunctions::MODULE, |class| class.qualified).to_owned());
+        }
         for at in removed {
             self.changed(before, &after.imported, &old[at], old, class);
         }
-        let added = (0..new.len()).filter(|at| !pairs.iter().any(|pair| pair.1 == *at));
         for at in added {
             self.changed(after, &before.imported, &new[at], new, class);
         }
@@ -144,6 +161,11 @@ impl BodyChanges {
                 }
             }
             Effect::Binds(names) => {
+                let is_import = statement.node.kind().starts_with("import_");
+                let is_safe = || imported_modules(text, statement.node).iter().all(|name| is_safe_module(name));
+                if is_import && class.is_none() && is_safe() {
+                    self.library.extend(names.iter().cloned());
+                }
                 let kept = if class.is_some() { &mut self.attributes } else { &mut self.names };
                 let is_list = names.contains("__all__");
                 kept.extend(names);

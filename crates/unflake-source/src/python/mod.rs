@@ -66,7 +66,12 @@ pub fn changed_functions(before: &[u8], after: &[u8]) -> Option<PythonChange> {
     }
     functions.bodies = bodies.anything;
     functions.names = bodies.names.union(&bodies.attributes).cloned().collect();
-    let names = ChangedNames { names: bodies.names, attributes: bodies.attributes };
+    let names = ChangedNames {
+        names: bodies.names,
+        attributes: bodies.attributes,
+        removed: bodies.removed,
+        library: bodies.library,
+    };
     Some(PythonChange { functions, names, taken: bodies.taken })
 }
 

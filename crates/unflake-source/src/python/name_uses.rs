@@ -12,7 +12,7 @@ use unflake_model::ChangedFunctions;
 
 use super::PythonSource;
 use super::expressions::Visible;
-use super::statements::{Effect, Statement, Surroundings, imported_modules, statements};
+use super::statements::{Effect, Statement, Surroundings, imported_modules, statements, taken_names};
 use crate::syntax;
 
 /// Words of code that reaches names of modules which are not written in it.
@@ -52,6 +52,10 @@ pub struct ChangedNames {
     pub names: BTreeSet<String>,
     /// As attributes of its classes.
     pub attributes: BTreeSet<String>,
+    /// Names that it binds no longer: statements of bodies that use them fail.
+    pub removed: BTreeSet<String>,
+    /// Names that it imports from the standard library. Others do so themselves.
+    pub library: BTreeSet<String>,
 }
 
 impl ChangedNames {
@@ -63,8 +67,23 @@ impl ChangedNames {
         self.names.len() + self.attributes.len()
     }
 
+    /// The names that another source may mean by these words.
+    pub fn seen_from(&self, uses: &NameUses, module: &str) -> Self {
+        let takes = |name: &&String| uses.takes(module, name);
+        let is_other = |name: &&String| !self.library.contains(*name) || takes(name);
+        Self {
+            names: self.names.iter().filter(is_other).cloned().collect(),
+            removed: self.removed.iter().filter(takes).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
     fn contains(&self, word: &str) -> bool {
-        self.names.contains(word) || self.attributes.contains(word)
+        // Of `_Class__name` the class writes `__name`.
+        let mangled = || word.rfind("__").filter(|at| *at > 0).map(|at| &word[at..]);
+        self.names.contains(word)
+            || self.attributes.contains(word)
+            || mangled().is_some_and(|name| self.attributes.contains(name))
     }
 
     fn meet(&self, code: &Words, module: &str) -> bool {
@@ -82,6 +101,10 @@ pub struct NameUses {
     statements: Vec<StatementUse>,
     /// Other names under which modules are imported: the name here and the last one of the module.
     modules: Vec<(String, String)>,
+    /// Names that are taken from modules outside of the standard library; `*`: all of one.
+    taken: BTreeSet<String>,
+    /// Attributes with what they are taken from, as written.
+    attributes: BTreeSet<(String, String)>,
 }
 
 #[derive(Debug, Default)]
@@ -153,11 +176,26 @@ impl NameUses {
         let source = PythonSource::read(source)?;
         source.steps()?;
         let text = source.text.as_str();
-        let mut found = Self { functions: Vec::new(), statements: Vec::new(), modules: Vec::new() };
+        let mut found = Self {
+            functions: Vec::new(),
+            statements: Vec::new(),
+            modules: Vec::new(),
+            taken: BTreeSet::new(),
+            attributes: BTreeSet::new(),
+        };
         found.add_body(text, source.tree.root_node(), None, &Visible::default());
         found.add_functions(text, source.tree.root_node(), "");
         found.add_modules(text, source.tree.root_node());
         Some(found)
+    }
+
+    /// Whether a name may be the one of this module.
+    fn takes(&self, module: &str, name: &str) -> bool {
+        let is_attribute = |(of, attribute): &(String, String)| {
+            let is_module = of == module || self.modules.iter().any(|(here, full)| here == of && full == module);
+            is_module && attribute == name
+        };
+        self.taken.contains(name) || self.taken.contains("*") || self.attributes.iter().any(is_attribute)
     }
 
     /// The scopes that use one of the names; further names that depend on them are added. `module`:
@@ -173,6 +211,9 @@ impl NameUses {
             for statement in self.statements.iter().filter(|one| !one.words.words.is_empty()) {
                 if !meet(changed, &statement.words) {
                     continue;
+                }
+                if statement.words.words.iter().any(|word| changed.removed.contains(word)) {
+                    users.insert(ChangedFunctions::MODULE.to_owned());
                 }
                 match &statement.makes {
                     Makes::Names(names) => changed.names.extend(names.iter().cloned()),
@@ -224,9 +265,10 @@ impl NameUses {
             // In a body the local names are those of the module or class.
             words.reaches_any |= words.words.contains("locals");
             if statement.definition.is_none() {
-                // What a statement binds is no use of it.
+                // What a statement binds is no use of it, unless it takes it from elsewhere.
+                let takes = statement.node.kind() == "import_from_statement";
                 for name in statement.bound_names(text).unwrap_or_default() {
-                    if !occurs_twice(text, statement.node, name) {
+                    if !takes && !occurs_twice(text, statement.node, name) {
                         words.words.remove(name);
                     }
                 }
@@ -265,6 +307,21 @@ impl NameUses {
     fn add_modules(&mut self, text: &str, node: Node<'_>) {
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
+            match child.kind() {
+                "import_from_statement" => {
+                    self.taken.extend(taken_names(text, child));
+                    if text[child.byte_range()].trim_end().ends_with('*') {
+                        self.taken.insert("*".to_owned());
+                    }
+                }
+                "attribute" => {
+                    let of = syntax::field(text, child, "object").map(|of| of.rsplit('.').next().unwrap_or(of));
+                    if let (Some(of), Some(attribute)) = (of, syntax::field(text, child, "attribute")) {
+                        self.attributes.insert((of.to_owned(), attribute.to_owned()));
+                    }
+                }
+                _ => {}
+            }
             if child.kind() == "aliased_import" {
                 if let (Some(name), Some(alias)) =
                     (syntax::field(text, child, "name"), syntax::field(text, child, "alias"))

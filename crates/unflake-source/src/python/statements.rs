@@ -22,6 +22,11 @@ const IMPLICIT_STARTS: &[&str] = &["pytest_", "setup_", "teardown_"];
 /// Names with underscores at both ends that are ordinary values.
 const ORDINARY: &[&str] =
     &["__all__", "__author__", "__copyright__", "__email__", "__license__", "__title__", "__version__"];
+/// Attributes that libraries look for in any object, whatever its class.
+const LOOKED_FOR: &[&str] = &[
+    "close", "encoding", "fileno", "flush", "isatty", "items", "keys", "mode", "name", "read", "readable", "readline",
+    "seek", "tell", "values", "writable", "write",
+];
 /// Base classes that do nothing when a class is made of them, and look at no attribute but by name.
 const PLAIN_BASES: &[&str] = &["ABC", "Exception", "Generic", "Protocol", "TestCase", "object"];
 
@@ -171,7 +176,14 @@ impl<'t> Statement<'t> {
         let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
         match around.class_is_plain {
             None | Some(false) if has_special => Effect::Anything,
-            Some(is_plain) if !is_plain || has_special || names.is_empty() => Effect::WholeClass(names),
+            Some(is_plain)
+                if !is_plain
+                    || has_special
+                    || names.is_empty()
+                    || names.iter().any(|name| LOOKED_FOR.contains(&name.as_str())) =>
+            {
+                Effect::WholeClass(names)
+            }
             None | Some(_) => Effect::Binds(names),
         }
     }
@@ -352,7 +364,7 @@ fn names_to_import<'t>(text: &'t str, statement: Node<'_>) -> Vec<&'t str> {
 }
 
 /// Modules of the standard library whose import changes nothing, in every version that is in use.
-fn is_safe_module(name: &str) -> bool {
+pub(super) fn is_safe_module(name: &str) -> bool {
     let safe = [
         "abc",
         "argparse",

@@ -262,6 +262,10 @@ fn what_a_body_binds_is_known_by_its_names() {
     added("if TYPE_CHECKING:\n    from x import y", "||y");
     added("    z = 2", "||z");
     added("    z = f()", "C|C");
+    added("    def keys(self): pass", "C.m|C.keys C.m|C keys");
+    let imports = |first: &str, second: &str| format!("import {first}\nimport {second}\n");
+    check(&imports("a", "b"), &imports("b", "a"), "<module>|<module>|a");
+    check(&imports("os", "re"), &imports("re", "os"), "||os");
     added("    def __eq__(self, other): pass", "C.m|C.__eq__ C.m|C __eq__");
     check("class C(Meta):\n    y = 1\n", "class C(Meta):\n    y = 2\n", "||C y");
     check("class C(Meta):\n    y = 1\n", "class C(Meta):\n    __slots__ = 2\n", "C|C|C y");
@@ -273,7 +277,12 @@ fn what_a_body_binds_is_known_by_its_names() {
 #[track_caller]
 fn check_users(source: &str, names: &[&str], attributes: &[&str], expected: &[&str], further: &[&str]) {
     let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
-    let mut changed = ChangedNames { names: set(names), attributes: set(attributes) };
+    let mut changed = ChangedNames {
+        names: set(names),
+        attributes: set(attributes),
+        removed: set(&["GONE"]),
+        ..ChangedNames::default()
+    };
     let users = NameUses::read(source.as_bytes()).unwrap().users(&mut changed, "rates");
     assert_eq!(users, set(expected), "{source}");
     let all: BTreeSet<String> = changed.names.union(&changed.attributes).cloned().collect();
@@ -303,10 +312,29 @@ fn users_of_a_name_are_functions_that_contain_it() {
 }
 
 #[test]
+fn names_of_the_standard_library_are_those_of_a_module_where_they_are_taken_from_it() {
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    let names = set(&["re", "X"]);
+    let changed = ChangedNames { names, library: set(&["re"]), removed: set(&["re"]), ..ChangedNames::default() };
+    let check = |source: &str, expected: &[&str]| {
+        let seen = changed.seen_from(&NameUses::read(source.as_bytes()).unwrap(), "rates");
+        assert_eq!(seen.names, set(expected), "{source}");
+        assert_eq!(seen.removed.is_empty(), expected == ["X"], "{source}");
+    };
+    check("import re\nre.compile('')\n", &["X"]);
+    check("from app.rates import re\n", &["X", "re"]);
+    check("from app import rates\nrates.re.compile('')\n", &["X", "re"]);
+    check("import app.rates as r\nr.re.compile('')\n", &["X", "re"]);
+    check("from app.rates import *\n", &["X", "re"]);
+}
+
+#[test]
 fn a_name_that_is_made_of_a_changed_one_is_changed_too() {
     let check = |source: &str, expected: &[&str], further: &[&str]| check_users(source, &["X"], &[], expected, further);
     check("from rates import X as Z\ndef f(): return Z\n", &["f"], &["Z"]);
     check("from rates import X\ndef f(): return Z\n", &[], &[]);
+    check_users("from rates import GONE\ndef f(): pass\n", &["GONE"], &[], &["<module>"], &[]);
+    check_users("def f(): return C()._C__x\n", &[], &["__x"], &["f"], &[]);
     check("Z = X\nW = [Z]\ndef f(): return W\n", &["f"], &["Z", "W"]);
     check("def f(a=X): pass\ndef g(): f()\n", &["f", "g"], &["f"]);
     check("register(X)\ndef f(): pass\n", &["<module>"], &[]);

@@ -79,7 +79,8 @@ pub(crate) fn changes(repository: &Repository, base: &Base) -> Result<Changes, S
         .map_err(|error| error.to_string())?;
     let caches = unflake_runners::project_files().flat_map(|files| files.caches).copied();
     let caches = caches.chain([OWN_DIRECTORY]).map(str::to_owned).collect();
-    let for_directory = unflake_git::matching(&changes.files, unflake_runners::directory_inputs());
+    let mut for_directory = unflake_git::matching(&changes.files, unflake_runners::directory_inputs());
+    for_directory.retain(|path| !changes.descriptive.contains(path));
     let for_all: Vec<String> = changes.for_all.iter().filter(|path| !for_directory.contains(path)).cloned().collect();
     let mut by_function = Vec::new();
     for (globs, exceptions) in unflake_runners::code_inputs() {
