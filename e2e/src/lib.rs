@@ -58,6 +58,11 @@ pub fn unflake() -> &'static Path {
         cargo.arg(target).current_dir(repository());
         // It may be set for this test binary, to report times; it would compile every crate again.
         cargo.env_remove("RUSTC_BOOTSTRAP");
+        // Cargo sets these for a test binary. Build scripts of dependencies would run again for them.
+        let of_cargo = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_cargo)) {
+            cargo.env_remove(name);
+        }
         if profile.ends_with("release") {
             cargo.arg("--release");
         }
