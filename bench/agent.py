@@ -14,7 +14,7 @@ import suites
 
 AGENT = suites.ROOT / "agents" / "pytest"
 # One for each bench.
-FROZEN = suites.ROOT / ".venvs" / ("bench-agent-" + Path(sys.argv[0]).stem)
+FROZEN = suites.KEPT / ("bench-agent-" + Path(sys.argv[0]).stem)
 
 
 def freeze():
@@ -84,6 +84,8 @@ def started(command, directory, listener, **variables):
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, env=dict(os.environ, **settings), stdin=quiet, stdout=quiet, stderr=quiet)
     agent = Line(listener)
-    yield agent, agent.until("ready")[-1]["tests"]
+    events = agent.until("ready")
+    agent.tests = [test["id"] for event in events if event["event"] == "listed" for test in event["tests"]]
+    yield agent, events[-1]["tests"]
     agent.order(order="end")
     process.wait()

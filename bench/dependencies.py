@@ -66,7 +66,7 @@ def environment(version):
     python = interpreters().get(version)
     if python is None:
         return None
-    place = suites.ROOT / ".venvs" / ("bench-dependencies-" + version)
+    place = suites.KEPT / ("bench-dependencies-" + version)
     inside = str(place / "bin" / "python")
     if not (place / "ready").exists():
         subprocess.run([python, "-m", "venv", "--clear", place], check=True)

@@ -9,12 +9,14 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-VENV = ROOT / ".venvs" / "bench"
-PLACE = ROOT / ".venvs" / "bench-suites"
-PLUGINS = ROOT / ".venvs" / "bench-plugins"
+# Environments and sources stay here.
+KEPT = Path(os.environ.get("BENCH_PLACE", ROOT / ".venvs"))
+VENV = KEPT / "bench"
+PLACE = KEPT / "bench-suites"
+PLUGINS = KEPT / "bench-plugins"
 PYTHON = str(VENV / "bin" / "python")
 # As they were when the bench began, whatever is built meanwhile.
-FROZEN = ROOT / ".venvs" / "bench-frozen"
+FROZEN = KEPT / "bench-frozen"
 UNFLAKE = str(FROZEN / "unflake")
 AGENT = FROZEN / "agent"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -55,7 +57,7 @@ class Suite:
         ours = ("PYTHON", "PYTEST_", "UNFLAKE_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         kept.pop("VIRTUAL_ENV", None)
-        kept["XDG_CACHE_HOME"] = str(ROOT / ".venvs" / "bench-cache")
+        kept["XDG_CACHE_HOME"] = str(KEPT / "bench-cache")
         directories = [self.directory / "src", *(PLUGINS / plugin for plugin in plugins), *path]
         kept["PYTHONPATH"] = os.pathsep.join(map(str, directories))
         return kept
@@ -77,15 +79,24 @@ REAL = {
     ),
     "packaging": ("25.0", None, []),
 }
+# Further ones for what only needs many tests of many kinds.
+MORE = {
+    "boltons": ("25.0.0", None, ["tests"]),
+    "cachetools": ("6.2.0", None, ["tests"]),
+    "idna": ("3.10", None, ["tests"]),
+    "more-itertools": ("10.8.0", None, ["tests"]),
+    "tabulate": ("0.9.0", None, ["test"]),
+    "toolz": ("1.0.0", None, ["toolz"]),
+}
 
 
 def real(name):
-    version, one, options = REAL[name]
-    directory = PLACE / ("%s-%s" % (name, version))
+    version, one, options = {**REAL, **MORE}[name]
+    directory = PLACE / ("%s-%s" % (name.replace("-", "_"), version))
     if not directory.exists():
         PLACE.mkdir(parents=True, exist_ok=True)
         pip("download", "--no-deps", "--no-binary", ":all:", "--dest", PLACE, "%s==%s" % (name, version))
-        with tarfile.open(PLACE / ("%s-%s.tar.gz" % (name, version))) as archive:
+        with tarfile.open(directory.with_name(directory.name + ".tar.gz")) as archive:
             archive.extractall(PLACE, filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(PLACE)
         as_repository(directory)
     return Suite(name, directory, options, one)

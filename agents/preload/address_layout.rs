@@ -6,11 +6,12 @@
 //! address space: processes with one move less, and one that sets a limit gets them back.
 
 use core::ffi::{c_int, c_void};
+use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::random_seed::mix;
-use crate::real_functions::interpose;
+use crate::real_functions::{Call, interpose, next};
 use crate::system::{self, PAGE};
 
 /// Half of 2^40 bytes, in pages. Mappings move by this to twice as much: so a limit that a program
@@ -87,11 +88,14 @@ fn before_limit(resource: c_int, limit: *const u64) {
     }
 }
 
-/// Takes a part of the heap for good.
+/// Takes a part of the heap of the C library for good. A program that brings an allocator of its own
+/// may be inside of its first call, and must not be called again.
 fn take(size: usize) {
-    // SAFETY: the block is new and has room for a pointer.
+    type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+    // SAFETY: the function of that name; the block is new and has room for a pointer.
     unsafe {
-        let block: *mut *mut c_void = system::malloc(size).cast();
+        let own = transmute::<usize, Option<Malloc>>(next(Call::__libc_malloc)).unwrap_or(system::malloc);
+        let block: *mut *mut c_void = own(size).cast();
         if !block.is_null() {
             *block = TAKEN.swap(block, Relaxed).cast();
         }

@@ -49,11 +49,13 @@ pub fn initialize() {
         _ => program,
     };
     KEY.store(mix(RANDOM_SEED.load(Relaxed)) ^ mix(stream), Relaxed);
-    type AtFork = unsafe extern "C" fn(extern "C" fn(), usize, extern "C" fn()) -> c_int;
+    // The symbol behind `pthread_atfork`, which no library exports. A lookup that fails allocates, and
+    // this may run inside the first allocation of a program that brings its own allocator.
+    type AtFork = unsafe extern "C" fn(extern "C" fn(), usize, extern "C" fn(), usize) -> c_int;
     // SAFETY: the function of that name; both callbacks live as long as the process.
     unsafe {
-        if let Some(at_fork) = transmute::<usize, Option<AtFork>>(next(Call::pthread_atfork)) {
-            at_fork(before_fork, 0, in_child);
+        if let Some(at_fork) = transmute::<usize, Option<AtFork>>(next(Call::__register_atfork)) {
+            at_fork(before_fork, 0, in_child, 0);
         }
     }
 }

@@ -29,7 +29,7 @@ COMBINATIONS = [
     ("3.10", "7.4.4", []),
     ("3.11", "8.3.4", ["freezegun"]),
     ("3.12", "8.0.2", []),
-    ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium", "pandas"]),
+    ("3.13", "9.0.1", ["numpy", "freezegun", "playwright", "selenium", "pandas", "gevent"]),
     ("3.14", None, []),
 ]
 # Instruments depend on the interpreter more than on pytest: their tests run on the oldest combination and on the newest

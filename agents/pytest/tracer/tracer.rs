@@ -52,6 +52,9 @@ pub(crate) struct Tracer {
     /// Counts attempts. What is cached of another attempt is looked up again.
     epoch: Cell<u32>,
     is_on: Cell<bool>,
+    /// Each line is stored only when it first runs in an attempt: in which it last did, by id.
+    is_once: Cell<bool>,
+    seen: UnsafeCell<Vec<u32>>,
     /// Functions of asyncio; null as long as it is not loaded.
     running_loop: Cell<Ref>,
     current_task: Cell<Ref>,
@@ -72,6 +75,8 @@ pub unsafe extern "C" fn unflake_open(callbacks: *const Callbacks) -> c_int {
         codes: UnsafeCell::new(Codes::new()),
         epoch: Cell::new(0),
         is_on: Cell::new(false),
+        is_once: Cell::new(false),
+        seen: UnsafeCell::new(Vec::new()),
         running_loop: Cell::new(null_mut()),
         current_task: Cell::new(null_mut()),
     };
@@ -85,8 +90,18 @@ pub unsafe extern "C" fn unflake_open(callbacks: *const Callbacks) -> c_int {
 /// After `unflake_open`, with the GIL held.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unflake_begin() {
-    (*TRACER).epoch.update(|epoch| epoch + 1);
-    (*TRACER).is_on.set(true);
+    (*TRACER).is_once.set(false);
+    (*TRACER).begin();
+}
+
+/// Begins an attempt in which only the first run of each line is stored.
+///
+/// # Safety
+/// After `unflake_open`, with the GIL held.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unflake_begin_once() {
+    (*TRACER).is_once.set(true);
+    (*TRACER).begin();
 }
 
 /// # Safety
@@ -155,6 +170,21 @@ unsafe extern "C" fn traced(_: Ref, frame: Ref, event: c_int, _: Ref) -> c_int {
 }
 
 impl Tracer {
+    fn begin(&self) {
+        self.epoch.update(|epoch| epoch + 1);
+        self.is_on.set(true);
+    }
+
+    /// Whether the line of this id ran before in the attempt, which it has from now on.
+    #[inline(always)]
+    unsafe fn ran_before(&self, place: u32) -> bool {
+        let (seen, place) = (&mut *self.seen.get(), place as usize);
+        if seen.len() <= place {
+            seen.resize(2 * place + 1, 0);
+        }
+        core::mem::replace(&mut seen[place], self.epoch.get()) == self.epoch.get()
+    }
+
     /// None: an exception was raised, for example by a signal handler.
     #[inline(always)]
     unsafe fn known(&self, code: Ref) -> Option<*mut Code> {
@@ -185,6 +215,12 @@ impl Tracer {
         let mut place = (*known).place(line);
         if place == 0 {
             place = self.new_place(code, known, line)?;
+            if self.is_over(epoch) {
+                return Some(());
+            }
+        }
+        if self.is_once.get() && self.ran_before(place) {
+            return Some(());
         }
         let cursor = streams::current(self, (*known).is_async)?;
         if self.is_over(epoch) {

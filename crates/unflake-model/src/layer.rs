@@ -208,6 +208,9 @@ pub struct LayerMeasure {
     /// Averages over tests.
     pub entropy: f64,
     pub range: f64,
+    /// Units of a test that were observed in any run; those that differ are its range.
+    #[serde(default)]
+    pub units: f64,
     /// How often a later run differs from the first. The interval assumes independence.
     pub false_positives: Rate,
 }

@@ -31,8 +31,8 @@ pub use registry::{
     temporary_names, tool_homes, tool_variables, trace_support,
 };
 pub use runner::{
-    AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, Profile, ProjectFiles, ReplayedSession,
-    Runner, RunnerOption, SetUpStep, SettingsTable, Texts, TraceSupport, UnsupportedCommand,
+    AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, OtherRuntimes, Profile, ProjectFiles,
+    ReplayedSession, Runner, RunnerOption, SetUpStep, SettingsTable, Texts, TraceSupport, UnsupportedCommand,
 };
 
 /// Builds that can be traced, for the tests of this crate and the benchmark.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use tracing::debug;
-use unflake_model::FactorDeclaration;
+use unflake_model::{FactorDeclaration, PlanContext};
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::{InjectedAgent, MissedAgent};
@@ -12,8 +12,8 @@ use unflake_worlds::RuntimeSupport;
 
 use crate::options::RunnerOptions;
 use crate::runner::{
-    AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, ProjectFiles, Runner, RunnerOption,
-    TraceSupport, UnsupportedCommand,
+    AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, OtherRuntimes, ProjectFiles, Runner,
+    RunnerOption, TraceSupport, UnsupportedCommand,
 };
 use crate::{cargo, cpp, junit_xml, jvm, pytest};
 
@@ -78,6 +78,14 @@ impl RunnerSelection {
     /// The factors that the runner, or one that the command may lead to, declares.
     pub fn factors(&self) -> Vec<&'static FactorDeclaration> {
         self.candidates.iter().flat_map(|runner| runner.profile().factors).copied().collect()
+    }
+
+    /// Other runtimes than that of the command.
+    pub fn other_runtimes(&self, context: &PlanContext) -> OtherRuntimes {
+        match self.runner() {
+            Some(runner) => (runner.profile().other_runtimes)(context),
+            None => OtherRuntimes::none("the runner of the command is not known"),
+        }
     }
 
     /// How tests can be isolated inside one process.

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use unflake_model::FactorDeclaration;
+use unflake_model::{FactorDeclaration, PlanContext};
 use unflake_observe::layers::TemporaryName;
 use unflake_observe::trace::{CallTable, ToolHome};
 use unflake_protocol::{InjectedAgent, MissedAgent};
@@ -116,12 +116,28 @@ pub struct Profile {
     pub call_tables: &'static [CallTable],
     /// Factors that mean something in its language only.
     pub factors: &'static [&'static FactorDeclaration],
+    /// Settings of the factor `interpreter` for other runtimes of its language.
+    pub other_runtimes: fn(&PlanContext) -> OtherRuntimes,
     /// What its language loads in a world with a seed or a schedule, where the agent is not.
     pub runtime_support: &'static [RuntimeSupport],
     /// Beginnings of the names of its tools' environment variables: without them little works.
     pub variables: &'static [&'static str],
     /// Directories of its tools: what tests read there is no input of the project.
     pub tool_homes: &'static [ToolHome],
+}
+
+/// Other runtimes than that of the tests, as settings of a factor, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherRuntimes {
+    /// Of the same version.
+    pub vendor: Result<String, String>,
+    pub version: Result<String, String>,
+}
+
+impl OtherRuntimes {
+    pub fn none(why: &str) -> Self {
+        Self { vendor: Err(why.to_owned()), version: Err(why.to_owned()) }
+    }
 }
 
 impl Profile {
@@ -137,6 +153,7 @@ impl Profile {
         temporary_names: &[],
         call_tables: &[],
         factors: &[],
+        other_runtimes: |_| OtherRuntimes::none("no other runtime is known here"),
         runtime_support: &[],
         variables: &[],
         tool_homes: &[],

@@ -1,6 +1,6 @@
 """Sees lines before Python 3.12 through the native tracer (`agents/pytest/tracer`).
 
-The library writes the id of each line that runs to a buffer, which is read when it is full.
+The library writes the id of each line to a buffer when the line first runs in an attempt.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ class LineBuffer:
         self.address = ctypes.addressof(self._cursor)
 
     def take(self):
-        """The ids of the lines that ran since the last call."""
+        """The ids of the lines that first ran since the last call."""
         count = (self._cursor.next - self._base) // 4
         found = set(self._ids[:count])
         self._cursor.next = self._base
@@ -60,7 +60,7 @@ class NativeWatch(SettraceWatch):
 
     def _trace(self):
         self._buffers, self._found = {}, set()
-        self._library.unflake_begin()
+        self._library.unflake_begin_once()
         self._library.unflake_trace(1)
 
     def _stop(self):

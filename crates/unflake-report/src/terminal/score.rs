@@ -169,19 +169,26 @@ impl ScoreRow {
         };
         let bounds = format!("{} to {}", percent(self.low), percent(self.high));
         match self.state {
-            ScoreState::Broken if self.runs == 0 => {
-                format!("fails in every run ({})", format::count(self.broken, "run"))
-            }
+            ScoreState::Broken if self.runs == 0 => self.breakage(),
             ScoreState::Broken => {
                 let before = if self.failures == 0 {
                     "no flaky failure".to_owned()
                 } else {
                     format::count(self.failures, "flaky failure")
                 };
-                format!("fails in every run ({}); before that {before} in {runs}", format::count(self.broken, "run"))
+                format!("{}; before that {before} in {runs}", self.breakage())
             }
             ScoreState::Bursty => format!("failed {} of {runs}, in bursts; next run {bounds}{aside}", self.failures),
             _ => format!("failed {} of {runs}; next run {bounds}{aside}", self.failures),
+        }
+    }
+
+    /// How a broken test fails. A pass does not mend it where everything around fails.
+    fn breakage(&self) -> String {
+        let failing = self.strip.iter().rev().take_while(|one| **one != RecentOutcome::Passed).count();
+        match failing < self.strip.len() && failing < self.broken {
+            true => format!("failed its last {}, {} while broken", format::count(failing, "run"), self.broken),
+            false => format!("fails in every run ({})", format::count(self.broken, "run")),
         }
     }
 
@@ -226,5 +233,38 @@ pub(crate) fn percent(share: f64) -> String {
         p if p < 0.1 => "under 0.1 %".to_owned(),
         p if p < 9.95 => format!("{p:.1} %"),
         p => format!("{p:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken(strip: &str, broken: usize) -> String {
+        let outcome = |one| if one == '.' { RecentOutcome::Passed } else { RecentOutcome::Failed };
+        let row = ScoreRow {
+            test: String::new(),
+            file: None,
+            probability: 0.0,
+            low: 0.0,
+            high: 0.0,
+            runs: 0,
+            failures: 0,
+            broken,
+            state: ScoreState::Broken,
+            since: None,
+            owner: String::new(),
+            seconds_lost: 0.0,
+            strip: strip.chars().map(outcome).collect(),
+            formerly: Vec::new(),
+        };
+        row.sentence()
+    }
+
+    #[test]
+    fn a_pass_within_a_breakage_is_not_hidden() {
+        assert_eq!(broken("x.xxx", 4), "failed its last 3 runs, 4 while broken");
+        assert_eq!(broken("xxx", 3), "fails in every run (3 runs)");
+        assert_eq!(broken("xxx", 30), "fails in every run (30 runs)", "only recent runs are in the strip");
     }
 }

@@ -1,4 +1,5 @@
-//! Tables that compare configurations layer by layer, as Tables 4.3 to 4.6 of Gao's dissertation.
+//! Tables that compare configurations layer by layer, as Tables 4.3 to 4.8 and 5.8 of Gao's
+//! dissertation.
 
 use std::io::{self, Write};
 
@@ -10,12 +11,24 @@ struct ConfigurationTable {
     number: fn(&LayerMeasure) -> Option<f64>,
 }
 
-const TABLES: [ConfigurationTable; 4] = [
+const TABLES: [ConfigurationTable; 6] = [
     ConfigurationTable { title: "Entropy of the suite", number: |layer| Some(layer.suite.as_ref()?.entropy) },
     ConfigurationTable { title: "Mean entropy of the tests", number: |layer| Some(layer.entropy) },
     ConfigurationTable { title: "Mean range of the tests: units that differ", number: |layer| Some(layer.range) },
     ConfigurationTable { title: "False positives in %", number: |layer| Some(layer.false_positives.share()? * 100.0) },
+    ConfigurationTable {
+        title: "Tests that differ in %",
+        number: |layer| percent(layer.differing.into(), layer.tests.into()),
+    },
+    ConfigurationTable {
+        title: "Units of the tests that differ in %",
+        number: |layer| percent(layer.range, layer.units.max(layer.range)),
+    },
 ];
+
+fn percent(part: f64, all: f64) -> Option<f64> {
+    (all > 0.0).then(|| part / all * 100.0)
+}
 
 /// The layers with a number in some configuration, in their order.
 pub(crate) fn layers(measured: &Measurement) -> Vec<Layer> {

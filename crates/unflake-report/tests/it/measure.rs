@@ -40,7 +40,7 @@ fn found(test: &str, kind: Layer, spread: Variance, units: Vec<Difference>) -> F
 
 fn layer(layer: Layer, differing: u32, suite: Option<Variance>, entropy: f64, range: f64, wrong: u32) -> LayerMeasure {
     let false_positives = Rate { seen: wrong, of: 27, low: 0.0, high: 0.2 };
-    LayerMeasure { layer, tests: 3, differing, suite, entropy, range, false_positives }
+    LayerMeasure { layer, tests: 3, differing, suite, entropy, range, units: 40.0, false_positives }
 }
 
 fn measured() -> (Sample, Measurement) {

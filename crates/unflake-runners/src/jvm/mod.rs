@@ -16,6 +16,7 @@ pub(crate) mod module;
 mod module_options;
 pub(crate) mod protocol;
 mod resource_locks;
+mod runtimes;
 pub(crate) mod seeds;
 pub(crate) mod state;
 
@@ -54,6 +55,7 @@ const PROFILE: Profile = Profile {
     variables: &["JAVA_HOME"],
     files: FILES,
     factors: &factors::FACTORS,
+    other_runtimes: runtimes::others,
     ..Profile::EMPTY
 };
 

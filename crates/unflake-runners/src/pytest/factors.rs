@@ -10,6 +10,8 @@ use unflake_model::{
 };
 use unflake_worlds::{judged, seeded};
 
+use crate::runner::OtherRuntimes;
+
 pub(super) static FACTORS: [&FactorDeclaration; 4] = [&HASH_SEED, &INTERPRETER, &SWITCH_INTERVAL, &FORCED_VALUE];
 
 /// Why these factors are not tried with other languages.
@@ -144,6 +146,12 @@ fn usual_names(program: &Path) -> ProgramNames {
         variables.push(("JAVA_HOME".to_owned(), home.to_string_lossy().into_owned()));
     }
     ProgramNames { names: names.into_iter().map(str::to_owned).collect(), variables }
+}
+
+pub(super) fn others(context: &PlanContext) -> OtherRuntimes {
+    let FactorPlan { settings, missing } = other_interpreters(context);
+    let version = settings.into_iter().next().ok_or_else(|| missing.unwrap_or_default());
+    OtherRuntimes { version, ..OtherRuntimes::none("no Python of the same version by another vendor is known") }
 }
 
 /// Other interpreters with pytest, where the command calls one by its usual name.

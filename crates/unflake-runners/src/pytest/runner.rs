@@ -229,6 +229,7 @@ static PROFILE: Profile = Profile {
         pattern: r#"pytest-of-[^/\s'"]+/pytest-(?:\d+|current)"#,
     }],
     factors: &FACTORS,
+    other_runtimes: crate::pytest::factors::others,
     runtime_support: &[WORLD],
     variables: &["PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA"],
     ..Profile::EMPTY

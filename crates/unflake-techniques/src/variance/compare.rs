@@ -16,6 +16,14 @@ pub(crate) fn variance_of_test(layers: &dyn LayerFacts, runs: &[OutputId]) -> Va
     Variance { runs: runs.len() as u32, entropy: entropy(&groups), range, groups }
 }
 
+/// Number of units that were observed in any of these runs.
+pub(crate) fn units(layers: &dyn LayerFacts, runs: &[OutputId]) -> usize {
+    let outputs: HashSet<OutputId> = runs.iter().copied().collect();
+    let facts = outputs.into_iter().flat_map(|output| layers.facts(output));
+    let units: HashSet<u32> = facts.filter(|fact| !layers.is_order(**fact)).map(|fact| layers.unit(*fact)).collect();
+    units.len()
+}
+
 /// Variance of a suite, whose output in a run is the union of its tests' outputs.
 pub(crate) fn variance_of_suite(layers: &dyn LayerFacts, runs: &[Vec<OutputId>]) -> Variance {
     let mut unions: HashMap<Vec<FactId>, u32> = HashMap::new();

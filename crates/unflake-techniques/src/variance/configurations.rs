@@ -57,9 +57,10 @@ impl ConfigurationParts {
             "best" | "delay-0ms" => fixed(Ok(self.best())),
             "uncontrolled" => ((0..runs).map(|run| self.uncontrolled(run)).collect(), None),
             "no-init" => fixed(Ok(self.without_initial_state())),
-            "delay-50ms" => delay("50ms/1@0"),
-            "delay-100ms" => delay("100ms/1@0"),
-            "delay-200ms" => delay("200ms/1@0"),
+            // Where every wait is delayed, a JVM takes minutes to start.
+            "delay-50ms" => delay("50ms/100@0"),
+            "delay-100ms" => delay("100ms/100@0"),
+            "delay-200ms" => delay("200ms/100@0"),
             "other-vendor" => runtime(&self.other_vendor),
             "other-version" => runtime(&self.other_version),
             _ => return None,

@@ -15,7 +15,7 @@ use crate::search::budget::Budget;
 use crate::search::rng::SeededRng;
 use crate::search::select::{Selection, select_listed};
 use crate::stats::binomial::wilson;
-use crate::variance::compare::{differences, variance_of_suite, variance_of_test};
+use crate::variance::compare::{differences, units, variance_of_suite, variance_of_test};
 use crate::variance::entropy::false_positives;
 use crate::{Recordings, Technique};
 
@@ -164,6 +164,7 @@ impl Measure {
             suite: (whole.len() > 1).then(|| variance_of_suite(layers, &whole)),
             entropy: 0.0,
             range: 0.0,
+            units: 0.0,
             false_positives: rate(0, 0),
         };
         let (mut wrong, mut later) = (0, 0);
@@ -174,11 +175,14 @@ impl Measure {
             found.differing += u32::from(of_test.groups.len() > 1);
             found.entropy += of_test.entropy;
             found.range += f64::from(of_test.range);
+            found.units += units(layers, &outputs) as f64;
             wrong += false_positives(&outputs);
             later += outputs.len() as u32 - 1;
         }
         let measured = f64::from(found.tests.max(1));
-        (found.entropy, found.range) = (found.entropy / measured, found.range / measured);
+        for sum in [&mut found.entropy, &mut found.range, &mut found.units] {
+            *sum /= measured;
+        }
         found.false_positives = rate(wrong, later);
         Some(found)
     }

@@ -34,7 +34,8 @@ pub(crate) struct MeasureArgs {
     /// `best`: everything is controlled. `uncontrolled`: each run is a process of its own with a random
     /// date, random seeds and a random order of tests. `no-init`: the date and the home directory are
     /// yours. `delay-0ms`, `delay-50ms`, `delay-100ms`, `delay-200ms`: waits are delayed.
-    /// `other-vendor`, `other-version`: another runtime.
+    /// `other-vendor`, `other-version`: another runtime, of the same and of another version;
+    /// `other-version=/usr/lib/jvm/java-21/bin/java` names it.
     #[arg(long = "configuration", value_name = "NAME")]
     pub(crate) configurations: Vec<String>,
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Zoned;
 use unflake_engine::Launch;
-use unflake_model::{Isolation, Layer, RunConfiguration};
+use unflake_model::{Factor, FactorKind, Isolation, Layer, RunConfiguration};
 use unflake_observe::layers::{LayerArchive, Rules};
 use unflake_report as report;
 use unflake_techniques::{CONFIGURATIONS, ConfigurationParts, Measure, MeasureConfig};
@@ -118,9 +118,28 @@ fn configurations(
     if names.is_empty() {
         return Ok((Vec::new(), seed));
     }
-    let parts = configuration_parts(seed, settings);
-    let all = names.iter().any(|name| name == ALL);
-    let mut wanted: Vec<&str> = if all { CONFIGURATIONS.to_vec() } else { names.iter().map(String::as_str).collect() };
+    let mut parts = configuration_parts(seed, settings);
+    let mut wanted: Vec<&str> = Vec::new();
+    for word in names {
+        match word.split_once('=') {
+            Some((name, setting)) => {
+                let other = match name {
+                    "other-vendor" => &mut parts.other_vendor,
+                    "other-version" => &mut parts.other_version,
+                    _ => {
+                        let why = format!("--configuration: `{name}` takes no runtime");
+                        return Err(CommandError::usage(why).hint("`other-vendor` and `other-version` do"));
+                    }
+                };
+                *other = Ok(runtime(setting).map_err(|why| CommandError::usage(format!("--configuration: {why}")))?);
+                wanted.push(name);
+            }
+            None if word == ALL => wanted.extend(CONFIGURATIONS),
+            None => wanted.push(word),
+        }
+    }
+    let order = |name: &str| CONFIGURATIONS.iter().position(|known| *known == name);
+    wanted.sort_by_key(|name| order(name));
     wanted.dedup();
     let configuration = |name: &&str| {
         let known = [&CONFIGURATIONS[..], &[ALL]].concat();
@@ -131,17 +150,16 @@ fn configurations(
 
 fn configuration_parts(seed: u64, settings: &Settings) -> ConfigurationParts {
     let context = experiment_plan::context(&Zoned::now(), &settings.command.value);
-    let Plan { baseline, singles, untried, .. } = experiment_plan::plan(&context, &[], &settings.runner());
-    let version = singles.iter().map(|single| &single[0]).find(|factor| factor.kind().name == RUNTIME);
-    let missing = untried.iter().find(|one| one.name == RUNTIME).map(|one| one.why.clone());
-    let none = "no other runtime is known here";
-    ConfigurationParts {
-        baseline,
-        year: context.now.year,
-        other_vendor: Err(none.to_owned()),
-        other_version: version.cloned().ok_or_else(|| missing.unwrap_or_else(|| none.to_owned())),
-        seed,
-    }
+    let Plan { baseline, .. } = experiment_plan::plan(&context, &[], &settings.runner());
+    let others = settings.runner().other_runtimes(&context);
+    let [other_vendor, other_version] = [others.vendor, others.version].map(|other| other.and_then(|it| runtime(&it)));
+    ConfigurationParts { baseline, year: context.now.year, other_vendor, other_version, seed }
+}
+
+/// The factor that chooses this runtime.
+fn runtime(setting: &str) -> Result<Factor, String> {
+    let kind = FactorKind::named(RUNTIME).ok_or("no factor chooses the runtime")?;
+    kind.set(setting).map_err(|_| format!("`{setting}` is no runtime"))
 }
 
 fn create(path: &Path) -> io::Result<BufWriter<File>> {

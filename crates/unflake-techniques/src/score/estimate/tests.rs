@@ -1,5 +1,7 @@
 //! Calibration of scores on simulated histories whose true rates are known.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::search::rng::SeededRng;
 
@@ -306,6 +308,7 @@ fn a_mended_test_stays_mended_while_it_passes() {
 fn shapes_from_short_to_long_are_told_apart() {
     let rng = &mut SeededRng(5);
     let mut all = (0, 0);
+    let mut stories = BTreeMap::new();
     for before in [5, 10, 20, 40, 70, 100] {
         for failures in [2, 3, 5, 7, 10] {
             for after in [5, 20, 50, 100] {
@@ -316,10 +319,15 @@ fn shapes_from_short_to_long_are_told_apart() {
                     let right = (0..40).filter(is_right).count();
                     assert!(right >= 36, "{shape:?} {story:?}: {right} of 40");
                     all = (all.0 + right, all.1 + 40);
+                    let of_story = stories.entry(format!("{story:?}")).or_insert((0, 0, 40));
+                    *of_story = (of_story.0 + right, of_story.1 + 40, right.min(of_story.2));
                 }
             }
         }
     }
+    // Right, of all, and right of 40 at the shape with the fewest.
+    println!("{stories:?}");
+    assert!(stories.values().all(|(right, of, _)| 100 * right >= 95 * of), "{stories:?}");
     assert!(100 * all.0 >= 95 * all.1, "{all:?}");
 }
 

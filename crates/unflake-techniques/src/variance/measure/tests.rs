@@ -146,7 +146,7 @@ fn the_tables_of_the_dissertation_are_reproduced() {
     assert_eq!((suite.runs, suite.range, &suite.groups[..]), (4, 1, &[3, 1][..]));
     assert_eq!(rounded(suite.entropy), 0.56);
     assert_eq!((rounded(layer.entropy), layer.range), (0.57, 1.25));
-    assert_eq!((layer.tests, layer.differing), (4, 3));
+    assert_eq!((layer.tests, layer.differing, layer.units), (4, 3, 3.5));
     assert_eq!((layer.false_positives.seen, layer.false_positives.of), (7, 12));
     let findings = measured.findings;
     let summary: Vec<_> = findings

@@ -30,17 +30,18 @@ public final class TearDownInstrumenter implements ClassFileTransformer {
     }
 
     private static String callback(MethodInfo method) throws IOException {
-        String signature = method.name() + method.descriptor();
-        switch (signature) {
+        Set<String> annotations = method.annotations();
+        if (annotations.contains("Lorg/junit/jupiter/api/AfterEach;") || annotations.contains("Lorg/junit/After;")) {
+            return "tearDown";
+        }
+        switch (method.name() + method.descriptor()) {
             case "afterEach(Lorg/junit/jupiter/api/extension/ExtensionContext;)V":
                 return "tearDown";
             case "tearDown()V":
             case "after()V":
                 return "possibleTearDown";
             default:
-                Set<String> annotations = method.annotations();
-                boolean isTearDown = annotations.contains("Lorg/junit/jupiter/api/AfterEach;") || annotations.contains("Lorg/junit/After;");
-                return isTearDown ? "tearDown" : null;
+                return null;
         }
     }
 

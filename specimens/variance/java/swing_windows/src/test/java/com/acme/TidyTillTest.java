@@ -10,7 +10,7 @@ class TidyTillTest {
     private final Till till = new Till();
 
     @AfterEach
-    void close() throws Exception {
+    void tearDown() throws Exception {
         Till.closeAll();
     }
 
