@@ -198,8 +198,8 @@ class AgentServer:
         self.agent.send("done", n=n, run=run, outcome=reported, seconds=seconds, **details)
         return outcome
 
-    def fork(self, environment, private=False, seed=None):
-        """Its tests use no files and draw nothing, so that private worlds and seeds change nothing."""
+    def fork(self, environment, private=False, seed=None, settings=None):
+        """Its tests use no files, draw nothing and have one thread: private worlds, seeds and schedules change nothing."""
         agent = self.agent
         if self.script.get("unforkable"):
             agent.send("unforkable", environment=environment, why=self.script["unforkable"])

@@ -98,12 +98,5 @@ def pytest_addoption(parser, pluginmanager):
         seed = random_state.seed_of(_settings.get("under", ""))
         if seed is not None:
             pluginmanager.register(random_state.SeedPlugin(seed, agent.randomness), "unflake-seeds")
-        if "under" in _settings:
-            schedule = load("schedule.plugin")
-            if schedule.has_schedule(_settings["under"]):
-                plugin = schedule.SchedulePlugin(_settings["under"])
-                agent.follow(plugin)
-                pluginmanager.register(plugin, "unflake-schedule")
-        if "forced_value" in _settings:
-            forced_value = load("core.forced_wait").plugin_of(_settings["forced_value"])
-            pluginmanager.register(forced_value, "unflake-forced-value")
+        if "under" in _settings or "forced_value" in _settings:
+            load("core.world_plugins").register(_settings, pluginmanager, agent)

@@ -226,10 +226,12 @@ impl Engine {
         if sessions.iter().any(|session| session.private) {
             self.note_shared_parts();
         }
-        let (elsewhere, sessions): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|session| session.under.is_some());
+        let (elsewhere, sessions): (Vec<_>, Vec<_>) =
+            sessions.into_iter().partition(|session| self.process_world(session).is_some());
         for session in elsewhere {
             let is_alone = self.must_run_alone(&session);
-            self.worlds.add(session, is_alone);
+            let world = self.process_world(&session).unwrap_or_default();
+            self.worlds.add(session, world, is_alone);
         }
         let stateful = !self.is_isolated();
         let sessions = if stateful { path::depth_first(sessions) } else { sessions };

@@ -4,7 +4,7 @@
 use tracing::debug;
 use unflake_model::{Event, Isolation, Placement, Problem, ProblemKind, Purpose};
 use unflake_protocol::{Order, RunOrder};
-use unflake_worlds::OpenWorld;
+use unflake_worlds::{OpenWorld, fork_settings};
 
 use crate::engine::Engine;
 use crate::environment::listing::Listing;
@@ -13,7 +13,7 @@ use crate::fork_tree::route::Route;
 use crate::session::active::ActiveSession;
 use crate::session::queue::PlacedSession;
 use crate::state_probe::probe_order;
-use crate::worlds::unrun;
+use crate::worlds::{fork_factors, unrun};
 
 impl Engine {
     /// Starts waiting sessions and lets every running session that can continue do so.
@@ -85,7 +85,8 @@ impl Engine {
         let private = self.is_private(session);
         // An isolated agent starts the processes that draw.
         let seed = self.seed_of(session).filter(|_| !self.suite.listing().isolated);
-        let Some(child) = self.environments.fork(parent, private, seed) else { return };
+        let settings = fork_settings(fork_factors(session));
+        let Some(child) = self.environments.fork(parent, private, seed, settings) else { return };
         let placed = &mut self.sessions[at];
         debug!(parent: &placed.work.span, environment = child.id, forked_from = parent, "runs in a fork");
         placed.work.continue_route_from(child.state.steps);

@@ -88,8 +88,7 @@ impl Worlds {
     }
 
     /// `is_alone`: nothing may run beside the session.
-    pub(crate) fn add(&mut self, session: Session, is_alone: bool) {
-        let world = session.under.clone().unwrap_or_default();
+    pub(crate) fn add(&mut self, session: Session, world: World, is_alone: bool) {
         let is_exclusive = session.place == Placement::Fresh(Isolation::Process);
         match self.waiting.iter_mut().find(|group| group.world == world && !is_exclusive && !group.is_exclusive) {
             Some(group) => {
@@ -180,6 +179,11 @@ fn tests_of(sessions: &[Session]) -> BTreeSet<TestId> {
     sessions.iter().flat_map(|session| session.tests.iter().cloned()).collect()
 }
 
+/// The factors that a session sets in its fork. The process that is forked has the rest of its world.
+pub(crate) fn fork_factors(session: &Session) -> &[Factor] {
+    session.under.as_ref().map_or(&[], |world| &world.factors)
+}
+
 /// Whether a world affects other worlds, or is affected by them: nothing runs in parallel with it.
 fn affects_others(world: &World) -> bool {
     world.factors.iter().any(|factor| factor.kind().exclusive)
@@ -213,6 +217,21 @@ impl Engine {
         self.starter.private().filter(|plan| self.starter.world().is_none() || !plan.needs_user_namespace())
     }
 
+    /// The world of the process that a session needs, without what its fork can set. None: that of this
+    /// engine.
+    pub(crate) fn process_world(&self, session: &Session) -> Option<World> {
+        let world = session.under.as_ref()?;
+        let forks = self.launch().driver.is_none()
+            && session.place == Placement::Fresh(Isolation::Fork)
+            && session.prefix == 0
+            && session.probe.is_none()
+            && !self.fork_server.is_unavailable();
+        let mut rest = world.clone();
+        rest.factors.retain(|factor| !(forks && factor.kind().in_forks));
+        let is_changed = rest.factors.len() < world.factors.len();
+        (!is_changed || rest != World::default()).then_some(rest)
+    }
+
     /// The seed of a session, where this engine can set it.
     pub(crate) fn seed_of(&self, session: &Session) -> Option<u64> {
         let is_possible = session.place != Placement::Live && self.starter.world().is_none();
@@ -222,14 +241,19 @@ impl Engine {
     /// Opens the world of a session's seed, for processes that start from now on.
     pub(crate) fn open_seeded(&mut self, at: usize) {
         let session = &self.sessions[at].work.session;
-        let Some(seed) = self.seed_of(session).filter(|_| self.sessions[at].seeded.is_none()) else { return };
-        let world = World { seed: Some(seed), ..World::default() };
+        let (seed, factors) = (self.seed_of(session), fork_factors(session));
+        if self.sessions[at].seeded.is_some() || seed.is_none() && factors.is_empty() {
+            return;
+        }
+        let own = self.starter.world().map_or_else(World::default, |open| open.world().clone());
+        let factors = own.factors.iter().chain(factors).cloned().collect();
+        let world = World { seed: seed.or(own.seed), factors, ..World::default() };
         // Processes in another user namespace cannot reach memory files of this one.
         let is_other = self.private_plan(session).is_some_and(PrivatePlan::needs_user_namespace);
         let open = if is_other { OpenWorld::with_files } else { OpenWorld::below };
         match open(self.starter.run_dir(), &world) {
             Ok(world) => self.sessions[at].seeded = Some(world),
-            Err(error) => debug!(%error, seed, "the session is not seeded"),
+            Err(error) => debug!(%error, ?seed, "the session has no world of its own"),
         }
     }
 
@@ -270,8 +294,9 @@ impl Engine {
         let shared = if is_live && self.launch().suite { Shared::Process } else { Shared::by(origin) };
         let world = self.starter.world().map_or_else(World::default, |open| open.world().clone());
         let plan = self.private_plan(session);
+        let factors = world.factors.iter().chain(fork_factors(session)).cloned().collect();
         let mut world =
-            World { shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), ..world };
+            World { factors, shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), ..world };
         let is_seeded = match seeded {
             // A program that the shim does not reach draws what it likes.
             Some(open) => open.reached().is_some_and(|reached| reached.processes > 0),
@@ -293,7 +318,11 @@ impl Engine {
     fn in_this_world(&self, session: Session) -> Session {
         let is_live = self.suite.live().is_some() && !self.suite.listing().isolated;
         let place = if is_live { Placement::Live } else { Placement::Fresh(Isolation::Fork) };
-        Session { under: None, place, ..session }
+        let own = self.starter.world().map_or(&[][..], |open| &open.world().factors);
+        let left = fork_factors(&session).iter().filter(|factor| factor.kind().in_forks && !own.contains(factor));
+        let left: Vec<Factor> = left.cloned().collect();
+        let under = (!left.is_empty() && !is_live).then(|| World::of(left));
+        Session { under, place, ..session }
     }
 
     /// Sends waiting sessions to their worlds, as many at once as fresh environments may run.

@@ -1,5 +1,7 @@
 //! What the engine orders an agent to do.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::payload::is_false;
@@ -36,6 +38,10 @@ pub enum Order {
         /// What the child draws at random follows from this number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seed: Option<u64>,
+        /// Settings of the agent that the child adds to its own, by the names of the variables that
+        /// give them to a new process.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        settings: BTreeMap<String, String>,
     },
     /// Wait for a forked child that has ended. Answered by `reaped`.
     Reap { environment: u32 },

@@ -12,6 +12,7 @@ mod clock;
 mod elf_check;
 mod error;
 mod factors;
+mod fork_settings;
 #[cfg(target_os = "linux")]
 mod fresh_home;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub use error::WorldError;
 pub use factors::{
     HIDES_FILES, clock_changes, drawn_addresses, factors, is_seed, judged, random_bytes, seed_factors, seeded,
 };
+pub use fork_settings::fork_settings;
 #[cfg(target_os = "linux")]
 pub use limits::SpawnSpec;
 pub use outcome::{ReachedPrograms, UnreachedProgram, UnreachedReason, WorldRun};

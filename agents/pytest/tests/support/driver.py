@@ -184,9 +184,9 @@ class FakeUnflake:
         connection.problems = [event for event in events if event["event"] == "problem"]
         return connection
 
-    def fork(self, connection, environment, log=None):
+    def fork(self, connection, environment, log=None, **fields):
         """The connection of a forked process."""
-        connection.order("fork", environment=environment)
+        connection.order("fork", environment=environment, **fields)
         connection.forked = connection.until("forked", "unforkable")[-1]
         assert connection.forked["event"] == "forked", connection.forked
         return self.accept(log)

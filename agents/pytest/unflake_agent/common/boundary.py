@@ -15,6 +15,7 @@ PASS_THROUGH = tuple(
     for name in (
         "assertions.calls",
         "assertions.loading",
+        "core.forced_wait",
         "dependencies.child_processes",
         "dependencies.file_access",
         "dependencies.imports",

@@ -51,6 +51,7 @@ class ForcedWait:
         place, _, text = setting.partition("=")
         self._file, line, _ = place.rsplit(":", 2)
         self._line = int(line)
+        self.replaced = []  # Pairs of original and wrapper.
         self._is_added = text.startswith("+")
         self._seconds = float(text) * _speed(os.environ.get("UNFLAKE_UNDER", ""))
         for module, name, position, keyword in WAITS:
@@ -58,7 +59,10 @@ class ForcedWait:
             *classes, name = name.split(".")
             for part in classes:
                 owner = getattr(owner, part)
-            setattr(owner, name, self._changed(getattr(owner, name), position, keyword))
+            original = getattr(owner, name)
+            wrapper = self._changed(original, position, keyword)
+            setattr(owner, name, wrapper)
+            self.replaced.append((original, wrapper))
 
     def _changed(self, original, position, keyword):
         @functools.wraps(original)

@@ -198,7 +198,7 @@ class Agent(AttemptPlugin):
         elif kind in ASSERTION_ORDERS and self._assertions is not None:
             self._execute_assertion_order(order)
         elif kind == "fork":
-            self._fork(order["environment"], order.get("private", False), order.get("seed"))
+            self._fork(order["environment"], order.get("private", False), order.get("seed"), order.get("settings"))
         elif kind == "reap":
             self._wire.send("reaped", environment=order["environment"], **self._forker.reap(order["environment"]))
         elif kind == "end":
@@ -301,7 +301,7 @@ class Agent(AttemptPlugin):
 
     # -- Forks and exit ----------------------------------------------------------------------------
 
-    def _fork(self, environment, private, seed):
+    def _fork(self, environment, private, seed, settings):
         why = self._forker.obstacle()
         config = self._session.config
         if why is None:
@@ -312,6 +312,8 @@ class Agent(AttemptPlugin):
                 self._state.before_fork()
             if private and self._private_world is None:
                 self._private_world = PrivateWorld(self._settings["private_plan"])
+            if settings:
+                load("core.world_plugins")  # Once for all forks.
             try:
                 pid = self._forker.fork(environment)
             except OSError as error:
@@ -330,6 +332,8 @@ class Agent(AttemptPlugin):
                 self._private_world.enter()
             if seed is not None:
                 set_seed(config.pluginmanager, seed, self.randomness)
+            if settings:
+                load("core.world_plugins").register_in_fork(settings, config.pluginmanager, self)
             self._wire.connect(environment=environment, parent=parent)
             self._stack_dumps.open(self._name())
             separate_output(config)

@@ -30,10 +30,16 @@ impl Environments {
     }
 
     /// Orders an environment to fork. None when it takes no orders.
-    pub(crate) fn fork(&mut self, parent: u32, private: bool, seed: Option<u64>) -> Option<&Environment> {
+    pub(crate) fn fork(
+        &mut self,
+        parent: u32,
+        private: bool,
+        seed: Option<u64>,
+        settings: BTreeMap<String, String>,
+    ) -> Option<&Environment> {
         let id = self.new_id();
         let parent = self.by_id.get_mut(&parent)?;
-        if parent.order(&Order::Fork { environment: id, private, seed }).is_err() {
+        if parent.order(&Order::Fork { environment: id, private, seed, settings }).is_err() {
             parent.kill();
             return None;
         }

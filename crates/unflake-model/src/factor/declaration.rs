@@ -28,6 +28,9 @@ pub struct FactorDeclaration {
     pub timing: bool,
     /// It acts at lines: programs must be built so that they can be traced.
     pub at_lines: bool,
+    /// An agent inside of a runner can set it in a forked process, whatever the process that was
+    /// forked has.
+    pub in_forks: bool,
     /// No other world may run at the same time.
     pub exclusive: bool,
     /// It decides what a process draws at random, so every run needs a process of its own.
@@ -63,6 +66,7 @@ impl FactorDeclaration {
         repeatable: false,
         timing: false,
         at_lines: false,
+        in_forks: false,
         exclusive: false,
         per_process: false,
         forces_values: false,

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use unflake_model::{
-    Cell, Confidence, Detail, Divergence, Failure, Finding, ForcedValue, Influence, Leak, LeakKind, Nio, NioKind,
-    OrderDependence, OrderKind, Repeats, RestoreCounts, TestId, Verdict,
+    Cause, Cell, Confidence, Detail, Divergence, Failure, Finding, ForcedValue, Influence, Leak, LeakKind, Nio,
+    NioKind, OrderDependence, OrderKind, Repeats, RestoreCounts, TestId, Verdict,
 };
 
 use crate::divergence_text::{self, finding_sentence};
@@ -105,7 +105,22 @@ fn found(term: &mut TermWriter, report: &WhyReport, root: &Finding, quiet: bool)
         term.labelled_prose(2, label, &one_line(&text))?;
     }
     let others = report.findings.iter().filter(|other| *other != root && !is_part_of(other, root));
-    for (at, other) in others.take(ALSO).filter(|_| !quiet).enumerate() {
+    // A factor names no line; where its worlds part, a line does.
+    let is_line = |other: &&&Finding| matches!((&root.detail, &other.detail), (Detail::Factor(_), Detail::Divergence(line)) if !line.locations.is_empty());
+    let others: Vec<&Finding> = others.take(ALSO).filter(|_| !quiet).collect();
+    for other in others.iter().filter(is_line) {
+        term.labelled_prose(2, "line", &one_line(&finding_sentence(other)))?;
+        if let Detail::Divergence(line) = &other.detail
+            && line.kind != Cause::Unknown
+        {
+            term.labelled_prose(
+                2,
+                "kind",
+                &one_line(&format!("{}: {}", divergence_text::cause_name(line.kind), line.because)),
+            )?;
+        }
+    }
+    for (at, other) in others.iter().filter(|other| !is_line(other)).enumerate() {
         term.labelled_prose(2, if at == 0 { "also" } else { "" }, &one_line(&finding_sentence(other)))?;
     }
     let shown = reproduced(root, report.findings);

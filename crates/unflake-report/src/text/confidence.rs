@@ -15,6 +15,10 @@ pub(crate) fn confidence(finding: &Finding) -> Option<String> {
                 let runs = format::count(divergence.runs as usize, "run");
                 return Some(format!("{word}, {} of {runs} failed", divergence.failed));
             }
+            if start.chance >= 1.0 {
+                // Compared where something else differed, too: that is no statistic.
+                return Some(format!("{word}, {}", format::count(divergence.runs as usize, "run")));
+            }
             format!("{word}, {}, {}", p_value(start.chance), format::count(divergence.runs as usize, "run"))
         }
         Detail::Factor(influence) => format!("{word}, {}", p_value(influence.p_value)),

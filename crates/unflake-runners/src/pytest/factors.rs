@@ -59,6 +59,7 @@ static FORCED_VALUE: FactorDeclaration = FactorDeclaration {
         Ok(())
     }),
     forces_values: true,
+    in_forks: true,
     plan: |_| FactorPlan {
         settings: Vec::new(),
         missing: Some("it proves a located line; `unflake why` and `unflake locate` choose the value".to_owned()),

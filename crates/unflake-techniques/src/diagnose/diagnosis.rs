@@ -18,7 +18,7 @@ use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
-use crate::diagnose::steps::{DiagnosisStep, delays_before_factors, delays_early, most_seeds, steps};
+use crate::diagnose::steps::{DiagnosisStep, delays_before_factors, delays_early, forks_first, most_seeds, steps};
 use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::order::search::{OrderConfig, OrderDetection};
@@ -67,6 +67,8 @@ pub struct DiagnosisConfig {
     pub names_delays: bool,
     /// Whether lines of its tests can be recorded.
     pub can_trace: bool,
+    /// Whether they can be recorded in two worlds at little cost, to see where they differ.
+    pub can_compare_worlds: bool,
 }
 
 /// What one step took.
@@ -95,6 +97,9 @@ pub struct Diagnosis {
     costs: Vec<StepCost>,
     /// Steps whose part of the budget was too small.
     cut_short: Vec<DiagnosisStep>,
+    /// Steps that were started again, with another part of the budget, because what they found was not
+    /// confirmed.
+    prolonged: Vec<DiagnosisStep>,
     sessions: u32,
     /// The test disturbs itself, and may be disturbed by others.
     is_self_polluting: bool,
@@ -137,6 +142,7 @@ impl Diagnosis {
             passing: PassingSpeed::default(),
             costs: Vec::new(),
             cut_short: Vec::new(),
+            prolonged: Vec::new(),
             sessions: 0,
             is_self_polluting: false,
         }
@@ -153,6 +159,9 @@ impl Diagnosis {
 
     fn next_steps(&self, count: FailureCount, differs: bool, verdict: Option<VerdictKind>) -> Vec<DiagnosisStep> {
         let steps = steps(count, differs, verdict, self.config.slow_starts);
+        // Agents set schedules in forks.
+        let is_short = self.alone.seconds.is_some_and(|seconds| seconds < SHORT);
+        let steps = if self.config.names_delays { forks_first(steps, is_short) } else { steps };
         // Agents that name delays find the line without a single long one.
         match self.config.can_trace && self.config.schedules.is_some() {
             true if self.config.names_delays => delays_before_factors(steps),
@@ -183,6 +192,17 @@ impl Diagnosis {
             false => f64::INFINITY,
         };
         (self.budget.seconds_left() * share).min(most)
+    }
+
+    /// Whether seeds of a test that has not failed are tried for a while only: others have their turn.
+    fn has_few_seeds(&self) -> bool {
+        self.config.steps.is_none() && (self.alone.count + self.unexplained).failed == 0
+    }
+
+    /// Forks where agents set what a trial changes in them; both sides of it share the rest. Programs
+    /// must be started anew.
+    fn fresh_by_forks(&self) -> Isolation {
+        if self.config.names_delays { self.config.fresh_by } else { Isolation::Process }
     }
 
     /// Failures and runs of the test alone.
@@ -233,7 +253,6 @@ impl Diagnosis {
                 let config = self.config.factors.clone()?;
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, ..config }))
             }
-            DiagnosisStep::CombinedFactors if !self.config.slow_starts => return None,
             DiagnosisStep::CombinedFactors => {
                 let (config, combined) = (self.config.factors.clone()?, CombinedScreen::Only);
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, combined, ..config }))
@@ -247,7 +266,8 @@ impl Diagnosis {
                 let is_cheap = is_short && !self.config.names_delays && !self.config.slow_starts;
                 let most = most_seeds(self.alone.count + self.unexplained, self.differs_by_process.get(), is_cheap);
                 let in_forks = self.config.seed_of_forks.filter(|_| !self.differs_by_process.get());
-                Box::new(SeedTrial::new(test.clone(), self.config.seeds.clone(), in_forks, most, seconds))
+                let trial = SeedTrial::new(test.clone(), self.config.seeds.clone(), in_forks, most, seconds);
+                Box::new(if self.has_few_seeds() { trial.with_few_forks() } else { trial })
             }
             DiagnosisStep::Speed => {
                 let (kind, alone) = (self.config.speed?, self.alone.clone());
@@ -257,7 +277,7 @@ impl Diagnosis {
             }
             DiagnosisStep::Schedules => {
                 let (kind, names_delays) = (self.config.schedules?, self.config.names_delays);
-                Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, seconds))
+                Box::new(ScheduleTrial::new(test.clone(), kind, names_delays, self.fresh_by_forks(), seconds))
             }
             DiagnosisStep::CompanySchedules if !self.config.side_by_side => return None,
             DiagnosisStep::CompanySchedules => {
@@ -304,7 +324,19 @@ impl Diagnosis {
         self.costs.push(done.cost());
         let has_ended = done.technique.coverage().is_none_or(|coverage| coverage.complete);
         let took_all = done.left - self.budget.seconds_left() >= done.seconds * ALL;
-        if found.is_empty() && (took_all || !has_ended) && done.cost.step != DiagnosisStep::Retries {
+        let is_partial = done.cost.step == DiagnosisStep::Seeds
+            && self.config.seed_of_forks.is_some()
+            && !self.differs_by_process.get()
+            && self.has_few_seeds();
+        let is_sure = found.iter().any(|finding| finding.confidence().is_some_and(|sure| sure < Confidence::Possible));
+        let is_cut = !is_sure && (took_all || !has_ended || is_partial) && done.cost.step != DiagnosisStep::Retries;
+        if is_cut && !found.is_empty() && !self.prolonged.contains(&done.cost.step) && !self.budget.is_exhausted() {
+            // It was about to find something: nothing else is as likely to.
+            self.prolonged.push(done.cost.step);
+            self.left.push_front(done.cost.step);
+            return;
+        }
+        if is_cut {
             self.cut_short.push(done.cost.step);
         }
         if done.cost.step == DiagnosisStep::Retries {
@@ -327,7 +359,7 @@ impl Diagnosis {
                 let is_late = |step: &DiagnosisStep| matches!(step, DiagnosisStep::Schedules | DiagnosisStep::Factors);
                 self.left.make_contiguous().sort_by_key(is_late);
             }
-            // A seed names no line.
+            // Neither a seed nor a world names a line.
             DiagnosisStep::Schedules if is_proven && !self.config.names_delays => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
@@ -337,6 +369,9 @@ impl Diagnosis {
                 self.left.retain(|step| *step == DiagnosisStep::Order);
             }
             DiagnosisStep::CombinedFactors | DiagnosisStep::Factors if is_proven && found.iter().all(is_timing) => {
+                self.left = [DiagnosisStep::Divergence].into();
+            }
+            DiagnosisStep::CombinedFactors | DiagnosisStep::Factors if is_proven && self.config.can_compare_worlds => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
             _ if is_proven => self.left.clear(),

@@ -45,6 +45,7 @@ pub(crate) struct ScheduleTrial {
     kind: FactorKind,
     /// Whether the agent says where it delayed threads.
     names_delays: bool,
+    fresh_by: Isolation,
     seconds: f64,
     task: SearchTask,
     found: Rc<RefCell<Option<DecidingSchedule>>>,
@@ -60,15 +61,15 @@ struct DecidingSchedule {
 }
 
 impl ScheduleTrial {
-    pub(crate) fn new(test: TestId, kind: FactorKind, names_delays: bool, seconds: f64) -> Self {
-        Self { test, kind, names_delays, seconds, task: SearchTask::default(), found: Rc::default() }
+    pub(crate) fn new(test: TestId, kind: FactorKind, names_delays: bool, fresh_by: Isolation, seconds: f64) -> Self {
+        Self { test, kind, names_delays, fresh_by, seconds, task: SearchTask::default(), found: Rc::default() }
     }
 }
 
 impl Technique for ScheduleTrial {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { .. } = event {
-            let scheduler = Scheduler::new(Isolation::Process, self.seconds);
+            let scheduler = Scheduler::new(self.fresh_by, self.seconds);
             let runs = ScheduledRuns { scheduler: scheduler.clone(), test: self.test.clone(), kind: self.kind };
             let (found, names_delays) = (self.found.clone(), self.names_delays);
             self.task.start(scheduler, async move {

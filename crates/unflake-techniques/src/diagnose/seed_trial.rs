@@ -28,6 +28,8 @@ const TIMES: usize = 5;
 /// Seeds that are tried in forks at once, and at most.
 const FORKS_AT_ONCE: u64 = 16;
 const MOST_FORKS: u64 = 4000;
+/// The same where other techniques wait for their turn and no run has failed.
+pub(crate) const FEW_FORKS: u64 = 128;
 /// How often a failing seed is tried again in a fork, and how many may pass there: then it is not
 /// what forks draw that decides.
 const AGAIN: usize = 2;
@@ -42,6 +44,7 @@ pub(crate) struct SeedTrial {
     kinds: Vec<FactorKind>,
     /// The kind that forks can have. None: none.
     in_forks: Option<FactorKind>,
+    most_forks: u64,
     max_seeds: u32,
     seconds: f64,
     task: SearchTask,
@@ -66,7 +69,13 @@ impl SeedTrial {
         max_seeds: u32,
         seconds: f64,
     ) -> Self {
-        Self { test, kinds, in_forks, max_seeds, seconds, task: SearchTask::default(), found: Rc::default() }
+        let (most_forks, task) = (MOST_FORKS, SearchTask::default());
+        Self { test, kinds, in_forks, most_forks, max_seeds, seconds, task, found: Rc::default() }
+    }
+
+    /// The same with fewer seeds in forks.
+    pub(crate) fn with_few_forks(self) -> Self {
+        Self { most_forks: FEW_FORKS, ..self }
     }
 }
 
@@ -76,7 +85,9 @@ impl Technique for SeedTrial {
             let scheduler = Scheduler::new(Isolation::Fork, self.seconds);
             let (test, kinds) = (self.test.clone(), self.kinds.clone());
             let (in_forks, max_seeds, seconds) = (self.in_forks, self.max_seeds, self.seconds);
-            let trial = SeedRuns { scheduler: scheduler.clone(), test, kinds, in_forks, max_seeds, seconds };
+            let most_forks = self.most_forks;
+            let trial =
+                SeedRuns { scheduler: scheduler.clone(), test, kinds, in_forks, most_forks, max_seeds, seconds };
             let found = self.found.clone();
             self.task.start(scheduler, async move {
                 *found.borrow_mut() = trial.run().await;
@@ -137,6 +148,7 @@ struct SeedRuns {
     test: TestId,
     kinds: Vec<FactorKind>,
     in_forks: Option<FactorKind>,
+    most_forks: u64,
     max_seeds: u32,
     seconds: f64,
 }
@@ -157,7 +169,7 @@ impl SeedRuns {
         let began = self.scheduler.seconds_left();
         let has_time = || began - self.scheduler.seconds_left() < self.seconds * SHARE_OF_FORKS;
         let (mut fails, mut passes, mut refuted) = (None, None, 0);
-        for first in (1..MOST_FORKS).step_by(FORKS_AT_ONCE as usize) {
+        for first in (1..self.most_forks).step_by(FORKS_AT_ONCE as usize) {
             if !has_time() || self.scheduler.out_of_time() {
                 return None;
             }

@@ -60,9 +60,10 @@ impl DiagnosisStep {
     /// How much of the time that is left it may take where other steps follow.
     pub(crate) fn share(self) -> f64 {
         match self {
-            Self::Order | Self::Factors | Self::Schedules | Self::CompanySchedules | Self::Seeds => 0.4,
-            Self::CombinedFactors | Self::Speed => 0.5,
-            Self::Company => 0.25,
+            Self::Factors => 0.5,
+            Self::CombinedFactors | Self::Order | Self::Schedules | Self::CompanySchedules => 0.35,
+            Self::Speed | Self::Seeds => 0.3,
+            Self::Company => 0.2,
             _ => 1.0,
         }
     }
@@ -99,12 +100,71 @@ pub(crate) fn steps(
         _ if alone.is_mixed() => vec![Speed, Seeds, Schedules, Divergence, Factors],
         Some(VerdictKind::FlakySeedDependent) => vec![Seeds, Divergence, Idempotence, Order, Company, Factors],
         // Forks share what a process draws, which a few processes show; else it may need other tests.
-        _ if alone.failed > 0 => vec![Speed, Seeds, Order, Factors],
+        _ if alone.failed > 0 => vec![Speed, Order, CombinedFactors, Seeds, Factors],
         Some(VerdictKind::FlakyIndependent | VerdictKind::FlakyBursty) => {
-            vec![Idempotence, Speed, Company, Seeds, Schedules, CompanySchedules, Divergence, Factors, Order]
+            vec![
+                Idempotence,
+                Speed,
+                CombinedFactors,
+                Company,
+                Seeds,
+                Schedules,
+                CompanySchedules,
+                Divergence,
+                Factors,
+                Order,
+            ]
         }
-        _ => vec![Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence],
+        Some(VerdictKind::FlakyStateDependent) => vec![
+            Idempotence,
+            Order,
+            CombinedFactors,
+            Company,
+            Seeds,
+            Speed,
+            Schedules,
+            CompanySchedules,
+            Factors,
+            Divergence,
+        ],
+        _ => vec![
+            Idempotence,
+            CombinedFactors,
+            Order,
+            Company,
+            Seeds,
+            Speed,
+            Schedules,
+            CompanySchedules,
+            Factors,
+            Divergence,
+        ],
     }
+}
+
+/// The same steps where forks can have seeds and schedules, which then cost less than anything that needs
+/// new processes. Of a test that varies, speeds tell more where it takes its time, because it may wait.
+pub(crate) fn forks_first(mut steps: Vec<DiagnosisStep>, is_short: bool) -> Vec<DiagnosisStep> {
+    use DiagnosisStep::{CombinedFactors, Order, Schedules, Speed};
+    let dear = |step: &DiagnosisStep| matches!(step, CombinedFactors | Order) || is_short && *step == Speed;
+    let (Some(first), Some(at)) = (steps.iter().position(dear), steps.iter().position(|step| *step == Schedules))
+    else {
+        return steps;
+    };
+    if first < at && steps[first] != Order {
+        let step = steps.remove(at);
+        steps.insert(first, step);
+    }
+    let cheap = |step: &DiagnosisStep| matches!(step, Schedules | Speed);
+    let seeds = steps.iter().position(|step| *step == DiagnosisStep::Seeds);
+    if let (Some(at), Some(seeds), true) = (steps.iter().position(cheap), seeds, is_short)
+        && at < seeds
+        && !steps[at..seeds].iter().any(|step| matches!(step, CombinedFactors | Order))
+    {
+        let step = steps.remove(seeds);
+        steps.insert(at, step);
+    }
+    steps
 }
 
 /// The same steps for a runner whose traces name the lines where threads can be delayed: a single long
@@ -168,10 +228,33 @@ mod tests {
     }
 
     #[test]
+    fn forks_come_before_new_processes() {
+        let passes = forks_first(steps(FailureCount::new(0, 6), false, None, false), true);
+        assert_eq!(passes[..4], [Idempotence, Schedules, CombinedFactors, Order]);
+        let varies = |is_short| forks_first(steps(FailureCount::new(2, 6), false, None, false), is_short);
+        assert_eq!(varies(true), [Seeds, Schedules, Speed, Divergence, Factors]);
+        assert_eq!(varies(false), [Speed, Seeds, Schedules, Divergence, Factors]);
+        let of_state =
+            forks_first(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent), false), true);
+        assert_eq!(of_state[..3], [Idempotence, Order, CombinedFactors]);
+    }
+
+    #[test]
     fn delays_at_lines_come_before_what_takes_many_runs() {
         let passes = FailureCount::new(0, 6);
         let quick = delays_early(steps(passes, false, None, false), false);
-        let expected = [Idempotence, Order, Company, Seeds, Speed, Schedules, Divergence, CompanySchedules, Factors];
+        let expected = [
+            Idempotence,
+            CombinedFactors,
+            Order,
+            Company,
+            Seeds,
+            Speed,
+            Schedules,
+            Divergence,
+            CompanySchedules,
+            Factors,
+        ];
         assert_eq!(quick, expected);
         let slow = delays_early(steps(passes, false, None, true), true);
         assert_eq!(slow[..3], [Idempotence, CombinedFactors, Divergence]);
@@ -184,7 +267,7 @@ mod tests {
     #[test]
     fn single_delays_come_before_factors() {
         let passes = delays_before_factors(steps(FailureCount::new(0, 6), false, None, false));
-        assert_eq!(passes[6..], [CompanySchedules, Divergence, Factors]);
+        assert_eq!(passes[7..], [CompanySchedules, Divergence, Factors]);
         let varies = delays_before_factors(steps(FailureCount::new(2, 6), false, None, false));
         assert_eq!(varies, [Speed, Seeds, Schedules, Divergence, Factors]);
         assert_eq!(delays_before_factors(vec![Speed, Factors]), [Speed, Factors]);
@@ -202,9 +285,10 @@ mod tests {
 
     #[test]
     fn a_test_that_passes_alone_is_run_twice_and_after_others_first() {
-        let all = [Idempotence, Order, Company, Seeds, Speed, Schedules, CompanySchedules, Factors, Divergence];
-        assert_eq!(steps(FailureCount::new(0, 6), false, None, false), all);
-        assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakyStateDependent), false), all);
+        let passes = FailureCount::new(0, 6);
+        assert_eq!(steps(passes, false, None, false)[..3], [Idempotence, CombinedFactors, Order]);
+        let of_state = steps(passes, false, Some(VerdictKind::FlakyStateDependent), false);
+        assert_eq!(of_state[..3], [Idempotence, Order, CombinedFactors]);
         assert_eq!(steps(FailureCount::new(0, 6), false, Some(VerdictKind::FlakySeedDependent), false)[0], Seeds);
     }
 

@@ -204,11 +204,13 @@ async fn conduct(
     let worlds: Vec<TrialWorld> = plan.into_iter().map(TrialWorld::With).collect();
     let mut effects: Vec<Effect> = Vec::new();
     if combined != CombinedScreen::Never {
-        effects = combined_screen(&runner, &worlds).await;
+        effects = combined_screen(&runner, &worlds, &mixes).await;
         result.borrow_mut().effects.clone_from(&effects);
     }
     if combined == CombinedScreen::Only {
-        return refine(&runner, effects, &result).await;
+        // A threshold of one of several factors takes a hundred runs, which other techniques need.
+        let is_wanted = |effect: &Effect| effect.factors.len() == 1;
+        return refine(&runner, effects, &is_wanted, &result).await;
     }
     start_baseline(&runner).await;
     if runner.failures(&TrialWorld::BASELINE).runs == 0 {
@@ -230,16 +232,21 @@ async fn conduct(
         effects = confirm(&runner, combinations).await;
         effects = without_bystanders(&runner, effects).await;
     }
-    refine(&runner, effects, &result).await;
+    refine(&runner, effects, &|_| true, &result).await;
 }
 
-/// Finds the smallest change behind each effect.
-async fn refine(runner: &TrialRunner, effects: Vec<Effect>, result: &RefCell<ExperimentResult>) {
+/// Finds the smallest change behind each effect, and the threshold where `has_threshold`.
+async fn refine(
+    runner: &TrialRunner,
+    effects: Vec<Effect>,
+    has_threshold: &dyn Fn(&Effect) -> bool,
+    result: &RefCell<ExperimentResult>,
+) {
     result.borrow_mut().effects.clone_from(&effects);
     for (at, effect) in effects.into_iter().enumerate() {
         let effect = narrowed(runner, effect).await;
         result.borrow_mut().effects[at] = effect.clone();
-        let found = edge(runner, &effect).await;
+        let found = if has_threshold(&effect) { edge(runner, &effect).await } else { None };
         result.borrow_mut().effects[at].edge = found;
     }
     result.borrow_mut().complete = !runner.is_exhausted();
@@ -417,9 +424,9 @@ async fn failing_seeds(runner: &TrialRunner, worlds: &[TrialWorld]) -> Vec<Effec
 }
 
 /// Tries whether the test fails, or passes, with all factors of a list changed.
-struct Together<'a> {
-    runner: &'a TrialRunner,
-    fails: bool,
+pub(crate) struct Together<'a> {
+    pub(crate) runner: &'a TrialRunner,
+    pub(crate) fails: bool,
 }
 
 impl Oracle<Factor> for Together<'_> {

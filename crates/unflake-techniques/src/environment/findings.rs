@@ -47,7 +47,11 @@ pub(crate) fn findings(
         let trials = log.worlds.iter().filter(|row| row.error.is_none());
         first.plan = trials.map(|row| trial(row, log, &config.layers, layers)).collect();
         first.untried = config.untried.iter().cloned().chain(log.worlds.iter().filter_map(untried)).collect();
-        let (best, worst) = extremes(log);
+        let (best, worst) = match result.effects.first() {
+            Some(Effect { factors, fails: true, .. }) => (&[][..], &factors[..]),
+            Some(Effect { factors, .. }) => (&factors[..], &[][..]),
+            None => extremes(log),
+        };
         first.best = with_changes(&config.baseline, best);
         first.worst = with_changes(&config.baseline, worst);
         first.runs = log.runs;

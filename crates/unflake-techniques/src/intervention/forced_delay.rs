@@ -61,6 +61,8 @@ pub struct DelayInterventionConfig {
     pub alone: (u32, u32),
     /// Whether schedules name threads as the points do. Else every thread is delayed at a line.
     pub names_threads: bool,
+    /// Both sides of a trial share what forks share.
+    pub fresh_by: Isolation,
     pub seconds: f64,
 }
 
@@ -128,7 +130,7 @@ impl Technique for DelayIntervention {
             let often = points.filter(|point| (2..=OFTEN).contains(&point.times));
             let each = often.map(|point| TriedPoint { point: point.clone(), each: true, of_thread });
             let points: Vec<TriedPoint> = first.chain(each).collect();
-            let scheduler = Scheduler::new(Isolation::Process, self.config.seconds - seconds);
+            let scheduler = Scheduler::new(self.config.fresh_by, self.config.seconds - seconds);
             let trial = DelayTrial { scheduler: scheduler.clone(), config: self.config.clone(), points };
             let result = self.result.clone();
             self.task.start(scheduler, async move {

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 
 use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
+use crate::order::search::OrderConfig;
 use crate::order::victim_trial::VictimTrial;
 use crate::search::minimize::{
     Minimized, Oracle, SHORT_LIST, first_reproducing, minimize, parts, reproducing_parts, without_each,
@@ -23,6 +24,8 @@ const MANY: usize = 5;
 const PERSISTENCE: [(usize, usize); 3] = [(1, 5), (3, 20), (12, 30)];
 /// Runs after all other tests before the outcome is called unchanged.
 const TIMES_AFTER_ALL: usize = 5;
+/// Runs in the order in which a change was seen once, and alone.
+const TIMES_SEEN_AGAIN: usize = 5;
 /// Runs without each test of the result.
 const TIMES_WITHOUT: usize = 5;
 /// Runs alone to see whether the outcome is merely random.
@@ -96,11 +99,15 @@ pub(crate) struct Dependence {
 pub(crate) async fn find_culprits(
     scheduler: &Scheduler,
     suspect: &Suspect,
-    thorough: bool,
+    config: &OrderConfig,
     best: &RefCell<Vec<TestId>>,
     confirmed: impl AsyncFnOnce(&mut Dependence),
 ) -> Option<SearchConclusion> {
-    let mut trial = VictimTrial::new(scheduler, &suspect.test, best);
+    let (thorough, mut trial) = (config.thorough, VictimTrial::new(scheduler, &suspect.test, best));
+    if config.doubts && suspect.seen && suspect.twin.is_none() && !is_seen_again(&mut trial, suspect).await {
+        let (alone, other) = trial.alone();
+        return Some(SearchConclusion::Random { alone, other });
+    }
     for (tries, times) in PERSISTENCE {
         trial.tries = tries;
         let (found, reproducing) = search(&trial, suspect).await;
@@ -155,6 +162,15 @@ pub(crate) async fn find_culprits(
     let (alone, other) = trial.alone();
     let was_seen = suspect.seen || !best.borrow().is_empty();
     Some(if was_seen || other > 0 { SearchConclusion::Random { alone, other } } else { SearchConclusion::Unchanged })
+}
+
+/// Whether the outcome changes once more after the same tests, in as many runs as show a change that comes
+/// every second time.
+async fn is_seen_again(trial: &mut VictimTrial<'_>, suspect: &Suspect) -> bool {
+    let before = trial.runnable(&suspect.before);
+    trial.tries = TIMES_SEEN_AGAIN;
+    let seen = trial.reproduces(vec![(before.clone(), before.len())]).await == [true];
+    seen && trial.repeat_alone(TIMES_SEEN_AGAIN).await == 0
 }
 
 /// A minimal list, and the parts that reproduce the change on their own, if tried.

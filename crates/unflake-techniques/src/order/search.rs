@@ -45,6 +45,9 @@ pub struct OrderConfig {
     pub seconds: f64,
     /// Seconds after which the search ends if no test has failed in an order and passed alone.
     pub patience: f64,
+    /// Whether a change that was seen once must be seen again in the same order before its cause is
+    /// searched: a test that fails by chance would have its polluter searched in hundreds of runs.
+    pub doubts: bool,
     /// Maximum number of random orders, and their seed.
     pub random: u32,
     pub seed: u64,
@@ -331,7 +334,7 @@ impl OrderSearch {
             self.progress.borrow_mut().suspects[at].conclusion = Some(conclusion);
             self.prove_state(scheduler, at, found).await;
         };
-        let conclusion = find_culprits(scheduler, &suspect, self.config.thorough, &best, confirmed).await;
+        let conclusion = find_culprits(scheduler, &suspect, &self.config, &best, confirmed).await;
         let record = &mut self.progress.borrow_mut().suspects[at];
         record.tally = scheduler.tally(&suspect.test);
         record.conclusion = conclusion;

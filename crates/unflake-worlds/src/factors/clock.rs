@@ -94,10 +94,17 @@ pub(super) static SPEED: FactorDeclaration = FactorDeclaration {
     ..FactorDeclaration::EMPTY
 };
 
-/// +14, −12, half an hour off, and one with daylight saving time.
+/// +14, −12, half an hour off, and some with daylight saving time, one of them in the south.
 /// The last ones are where many tests were written, and may be the only ones where they pass.
-const ZONES: [&str; 6] =
-    ["Pacific/Kiritimati", "Etc/GMT+12", "Asia/Kolkata", "America/New_York", "Europe/Berlin", "Asia/Shanghai"];
+const ZONES: [&str; 7] = [
+    "Pacific/Kiritimati",
+    "Etc/GMT+12",
+    "Asia/Kolkata",
+    "America/New_York",
+    "Europe/Berlin",
+    "Asia/Shanghai",
+    "Pacific/Auckland",
+];
 
 pub(super) static TIME_ZONE: FactorDeclaration = FactorDeclaration {
     name: "time-zone",
@@ -171,15 +178,16 @@ fn local_zone(context: &PlanContext) -> Option<&str> {
     context.zone.as_deref().filter(|zone| !["UTC", "Etc/UTC", "Etc/Unknown"].contains(zone))
 }
 
-/// The end of a month, the leap day, the last seconds of a year, a Sunday, a year ago, the start of a
-/// month, and after the end of 32 bits.
+/// The end of a month, after the end of 32 bits, the leap day, the last seconds of a year, a Sunday, a year
+/// ago, the start of a month, the ends of all other months, summer and winter, the first day of a year, and
+/// far ahead.
 fn dates(today: Date) -> Vec<DateTime> {
     let next = |fits: &dyn Fn(Date) -> bool| {
         let mut days = std::iter::successors(today.tomorrow().ok(), |day| day.tomorrow().ok());
         days.find(|day| fits(*day)).unwrap_or(today)
     };
     let year_ago = today.checked_sub(SignedDuration::from_hours(365 * 24)).unwrap_or(today);
-    vec![
+    let mut dates = vec![
         noon(next(&|day| day.day() == 31 && day.month() == 1)),
         noon(Date::constant(2038, 1, 20)),
         noon(next(&|day| day.day() == 29 && day.month() == 2)),
@@ -187,7 +195,27 @@ fn dates(today: Date) -> Vec<DateTime> {
         noon(next(&|day| day.weekday() == Weekday::Sunday && day.day() < 29)),
         noon(year_ago),
         next(&|day| day.day() == 1 && day.month() != 1).at(0, 0, 30, 0),
-    ]
+        noon(next(&|day| day.day() == 31 && day.month() == 3)),
+        noon(next(&|day| day.day() == 15 && day.month() == 7)),
+        noon(next(&|day| day.day() == 1 && day.month() == 1)),
+        noon(next(&|day| day.day() == 31 && day.month() == 5)),
+        noon(next(&|day| day.day() == 28 && day.month() == 2)),
+        noon(next(&|day| day.day() == 30 && day.month() == 4)),
+        noon(next(&|day| day.day() == 31 && day.month() == 8)),
+        noon(next(&|day| day.day() == 31 && day.month() == 7)),
+        noon(next(&|day| day.day() == 31 && day.month() == 10)),
+        noon(next(&|day| day.day() == 30 && day.month() == 11)),
+        noon(next(&|day| day.weekday() == Weekday::Saturday && day.month() == 1)),
+        noon(today.checked_add(SignedDuration::from_hours(16 * 8766)).unwrap_or(today)),
+    ];
+    let mut seen = Vec::new();
+    dates.retain(|date| {
+        !seen.contains(date) && {
+            seen.push(*date);
+            true
+        }
+    });
+    dates
 }
 
 /// Zones whose clock changes are tried beside those of this machine.
@@ -206,4 +234,22 @@ pub fn clock_changes(context: &PlanContext) -> Vec<[String; 2]> {
         before.map(|moment| [format!("date={}", date(moment)), format!("time-zone={name}")]).collect()
     };
     zones.flat_map(changes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_every_long_month_and_the_clock_changes_are_tried() {
+        for today in [Date::constant(2026, 11, 15), Date::constant(2027, 1, 31), Date::constant(2028, 2, 29)] {
+            let dates = dates(today);
+            let is_planned = |month: i8, day: i8| dates.iter().any(|date| (date.month(), date.day()) == (month, day));
+            for month in [1, 3, 5, 7, 8, 10, 12] {
+                assert!(is_planned(month, 31), "{month} after {today}");
+            }
+            assert!(is_planned(2, 28) && is_planned(2, 29) && is_planned(1, 1) && is_planned(7, 15), "{dates:?}");
+            assert!(dates.iter().all(|date| date.date() != today || date.hour() != 12), "{dates:?}");
+        }
+    }
 }

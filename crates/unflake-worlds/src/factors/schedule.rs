@@ -134,6 +134,7 @@ pub(super) static SCHEDULE: FactorDeclaration = FactorDeclaration {
     }),
     timing: true,
     at_lines: true,
+    in_forks: true,
     plan: |_| FactorPlan {
         settings: Vec::new(),
         missing: Some("each seed is one of very many orders; `unflake under --schedule SEED` tries one".to_owned()),

@@ -115,6 +115,7 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
         only: (!args.tests.is_empty()).then_some(args.tests),
         seconds,
         patience: f64::INFINITY,
+        doubts: false,
         random: args.random,
         seed,
         thorough: args.thorough,

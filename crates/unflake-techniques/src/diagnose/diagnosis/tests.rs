@@ -29,6 +29,7 @@ fn config(test: &str) -> DiagnosisConfig {
             only: None,
             seconds: 1e6,
             patience: f64::INFINITY,
+            doubts: true,
             random: 2,
             seed: 1,
             thorough: false,
@@ -45,6 +46,7 @@ fn config(test: &str) -> DiagnosisConfig {
         schedules: None,
         names_delays: false,
         can_trace: true,
+        can_compare_worlds: false,
     }
 }
 

@@ -20,7 +20,7 @@ fn tried(
 ) -> (Vec<Finding>, u32) {
     declare_factors([&SCHEDULE]);
     let kind = FactorKind::named("schedule").unwrap();
-    let mut trial = ScheduleTrial::new("t".into(), kind, names_delays, 1e6);
+    let mut trial = ScheduleTrial::new("t".into(), kind, names_delays, Isolation::Process, 1e6);
     trial.observe(&listed(&["t"], false), Recordings::EMPTY);
     let mut runs = 0;
     loop {

@@ -543,9 +543,28 @@ fn many_factors_at_once_show_the_one_that_decides_in_few_runs() {
 }
 
 #[test]
+fn many_factors_at_once_show_those_that_decide_together() {
+    let both = |seen: &Seen, _: &mut SeededRng| {
+        Some(seen.is("date=2027-03-28T01:30:00") && seen.is("time-zone=Europe/Berlin"))
+    };
+    let (found, runs) = screened(&both);
+    let [finding] = &found[..] else { panic!("{runs} runs, {found:?}") };
+    let words: Vec<String> = influence(finding).setting.iter().map(ToString::to_string).collect();
+    assert_eq!(words, ["date=2027-03-28T01:30:00", "time-zone=Europe/Berlin"]);
+    assert_eq!(influence(finding).confidence, Confidence::Proven);
+    assert!(runs < 100, "{runs} runs");
+}
+
+#[test]
+fn many_factors_at_once_show_a_seed_that_few_have() {
+    let (found, _) = screened(&|seen, _| Some(seen.is("hash-seed=4")));
+    assert_eq!(influence(&found[0]).setting[0].to_string(), "hash-seed=4");
+}
+
+#[test]
 fn few_runs_of_many_factors_exclude_nothing_and_prove_no_chance() {
     let (found, runs) = screened(&|_, _| Some(false));
-    assert_eq!((influence(&found[0]).kind.as_str(), runs), ("none", 6));
+    assert_eq!((influence(&found[0]).kind.as_str(), runs), ("none", 7));
     for seed in 0..50 {
         let config = ExperimentConfig { combined: CombinedScreen::Only, ..config() };
         let found = play_until(config, &|_, chance| Some(chance.below(2) == 0), seed, usize::MAX).found;

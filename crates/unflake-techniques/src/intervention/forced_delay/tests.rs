@@ -48,6 +48,7 @@ fn config(alone: (u32, u32), seen: &[u32]) -> DelayInterventionConfig {
         failures: seen.iter().map(|line| failure_at(*line)).collect(),
         alone,
         names_threads: true,
+        fresh_by: Isolation::Process,
         seconds: 1e6,
     }
 }

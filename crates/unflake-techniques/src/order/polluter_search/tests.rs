@@ -15,6 +15,7 @@ pub(crate) fn config() -> OrderConfig {
         only: None,
         seconds: 1e6,
         patience: f64::INFINITY,
+        doubts: false,
         random: 3,
         seed: 1,
         thorough: true,

@@ -25,8 +25,9 @@ use crate::commands::locate::divergence_run::{self, LocateRequest};
 use crate::commands::order_and_nio::{class_of, failed_after};
 use crate::commands::why::candidates::KnownTest;
 use crate::commands::why::evidence::{
-    SEED_OF_FORKS, compared_schedules, compared_seeds, compared_seeds_of_forks, effect_of_tracing, failures_alone,
-    is_factor, is_forced_delay, is_proven_seed, is_sure, outcomes, passing_world, ways_to_fail, worlds_that_fail,
+    SEED_OF_FORKS, compared_schedules, compared_seeds, compared_seeds_of_forks, compared_worlds, effect_of_tracing,
+    failures_alone, is_factor, is_forced_delay, is_proven_seed, is_sure, outcomes, passing_world, ways_to_fail,
+    worlds_that_fail,
 };
 use crate::config::settings::{self, Settings};
 use crate::context::Context;
@@ -63,6 +64,8 @@ const SHORTEST: f64 = 2.0;
 /// that passes alone and fails in another world: its traces mostly say which lines wait.
 const SHARE_OF_TRACES: f64 = 0.6;
 const SMALL_SHARE_OF_TRACES: f64 = 0.25;
+/// Steps that were cut short are tried again where so much of the budget is left.
+const SHARE_OF_SECOND_TRY: f64 = 0.1;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
 /// Traced runs that list where threads can be delayed, and how much of the time goes to them and then to delays.
@@ -99,88 +102,136 @@ pub(crate) struct DiagnosisResult {
     pub(crate) ways: Vec<(Failure, u32)>,
 }
 
+/// What the steps of a diagnosis have taken, and what is left of them.
+struct Spent {
+    costs: Vec<StepCost>,
+    untried: Vec<DiagnosisStep>,
+    cut_short: Vec<DiagnosisStep>,
+}
+
+impl Spent {
+    fn is_next(&self, step: DiagnosisStep) -> bool {
+        self.untried.first() == Some(&step)
+    }
+}
+
 impl DiagnosisRequest<'_> {
     pub(crate) fn run(&self) -> Result<DiagnosisResult, CommandError> {
         let began = Instant::now();
         let left = || self.seconds - began.elapsed().as_secs_f64();
         let known = KnownTest::look_up(self.settings, &self.test)?;
         let (mut record, first) = self.untraced(&known, None, left())?;
-        let mut costs = first.costs();
-        let mut steps = first.steps_left();
-        let mut untried = steps.clone();
-        let mut cut_short = first.cut_short();
+        let mut spent = Spent { costs: first.costs(), untried: first.steps_left(), cut_short: first.cut_short() };
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
-        if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
-            costs.extend(self.forced_delays(&first.matching[0], first.alone(), left(), &mut record)?);
-        }
-        let is_decided = record.findings.iter().any(is_forced_delay);
-        if is_decided {
-            steps.clear();
-        }
-        if can_go_on() && steps.first() == Some(&DiagnosisStep::Divergence) {
-            steps.remove(0);
-            untried = steps.clone();
-            let test = &first.matching[0];
-            let passing = first.passing_speed().map(|speed| passing_world(speed, &record, test, first.alone()));
-            let passing = passing.filter(|world| !world.failures.is_empty());
-            let worlds = compared_schedules(&record);
-            // A seed that fails every time shows where, which the few failures without it do not.
-            let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
-            let worlds = if worlds.is_empty() && is_rare { self.compared_seeds(&record) } else { worlds };
-            let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
-            let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(&record).next().is_some();
-            let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
-            let before = outcomes(&record.attempts, test);
-            let never_failed = before.0 == 0;
-            let share = if is_listing || never_failed { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
-            let runs = match () {
-                () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
-                () if is_relied_on => FEW_TRACED..=FEW_TRACED,
-                () => TRACED..=MOST_TRACED,
-            };
-            let is_as_it_is = worlds.is_empty();
-            let (cost, waits, _) = self.traced(test, runs, worlds, left() * share, &mut record);
-            costs.extend(cost);
-            let ever = outcomes(&record.attempts, test);
-            let traced = (ever.0 - before.0, ever.1 - before.1);
-            record.notes.extend(effect_of_tracing(first.alone(), traced).filter(|_| is_as_it_is));
-            let is_proven = |record: &Gathered| {
-                record
-                    .findings
-                    .iter()
-                    .any(|finding| finding.confidence() == Some(Confidence::Proven) && !is_factor(finding))
-            };
-            // A value that differs after a wait often only shows that the wait was too short.
-            let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
-            if can_go_on() && waits_first {
-                costs.extend(self.forced_waits(test, waits, passing, left() * SHARE_OF_WAITS, &mut record)?);
-            }
-            if can_go_on() && !is_proven(&record) {
-                costs.extend(self.forced(left(), &mut record)?);
-            }
-        }
         let is_explained = |record: &Gathered| record.findings.iter().any(is_sure);
-        if can_go_on() && !steps.is_empty() && !is_explained(&record) {
-            let (later, second) = self.untraced(&known, Some(steps), left())?;
-            costs.extend(second.costs());
+        if can_go_on() && spent.is_next(DiagnosisStep::Divergence) {
+            self.at_lines(&first, &left, &can_go_on, &mut spent, &mut record)?;
+        }
+        let mut is_second = false;
+        while can_go_on() && !is_explained(&record) {
+            if spent.untried.is_empty() {
+                // What is left of the budget belongs to the steps whose part of it was too small.
+                let worth = left() > SHARE_OF_SECOND_TRY * self.seconds;
+                if is_second || !worth || spent.cut_short.is_empty() {
+                    break;
+                }
+                is_second = true;
+                spent.untried = std::mem::take(&mut spent.cut_short);
+                spent.untried.dedup();
+            }
+            if spent.is_next(DiagnosisStep::Divergence) {
+                spent.untried.remove(0);
+                continue;
+            }
+            let (later, again) = self.untraced(&known, Some(spent.untried.clone()), left())?;
+            spent.costs.extend(again.costs());
             record.absorb(later);
-            untried = second.steps_left();
-            cut_short.extend(second.cut_short());
+            spent.untried = again.steps_left();
+            spent.cut_short.extend(again.cut_short());
         }
         if is_explained(&record) {
-            untried.clear();
-            cut_short.clear();
+            spent.untried.clear();
+            spent.cut_short.clear();
         }
         if was_interrupted() && conclusion.is_none() {
             conclusion = Some(Exit::Interrupted.because(INTERRUPTED));
         }
         record.findings.sort_by_key(diagnosis_rank);
         check_commands(&mut record, &self.context.here);
+        record.findings.sort_by_key(diagnosis_rank);
         let conclusion = conclusion.take().unwrap_or_else(|| conclude(&record, first.matching.first()));
         let ever = first.matching.first().map_or((0, 0), |test| outcomes(&record.attempts, test));
         let ways = first.matching.first().map_or(Vec::new(), |test| ways_to_fail(&record.attempts, test));
+        let Spent { costs, untried, mut cut_short } = spent;
+        cut_short.dedup();
         Ok(DiagnosisResult { record, conclusion, costs, untried, cut_short, alone: first.alone(), ever, ways })
+    }
+
+    /// What needs traces: single delays, the line where failing runs leave passing ones, and
+    /// interventions there.
+    fn at_lines(
+        &self,
+        first: &Diagnosis,
+        left: &dyn Fn() -> f64,
+        can_go_on: &dyn Fn() -> bool,
+        spent: &mut Spent,
+        record: &mut Gathered,
+    ) -> Result<(), CommandError> {
+        let test = &first.matching[0];
+        let explained = compared_worlds(record);
+        if explained.is_empty() {
+            spent.costs.extend(self.forced_delays(test, first.alone(), left(), record)?);
+        }
+        if record.findings.iter().any(is_forced_delay) {
+            spent.untried.clear();
+        }
+        if !can_go_on() || !spent.is_next(DiagnosisStep::Divergence) {
+            return Ok(());
+        }
+        spent.untried.remove(0);
+        let passing = first.passing_speed().map(|speed| passing_world(speed, record, test, first.alone()));
+        let passing = passing.filter(|world| !world.failures.is_empty());
+        let is_compared = !explained.is_empty();
+        let worlds = if is_compared { explained } else { compared_schedules(record) };
+        // A seed that fails every time shows where, which the few failures without it do not.
+        let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
+        let worlds = if worlds.is_empty() && is_rare { self.compared_seeds(record) } else { worlds };
+        let is_relied_on = record.findings.iter().any(|finding| finding.technique() == "divergence");
+        let fails_elsewhere = first.alone().0 == 0 && worlds_that_fail(record).next().is_some();
+        let is_listing = is_relied_on || fails_elsewhere || passing.is_some();
+        let before = outcomes(&record.attempts, test);
+        let never_failed = before.0 == 0;
+        let share = if is_listing || never_failed { SMALL_SHARE_OF_TRACES } else { SHARE_OF_TRACES };
+        let runs = match () {
+            () if !worlds.is_empty() => SCHEDULED..=SCHEDULED,
+            () if is_relied_on => FEW_TRACED..=FEW_TRACED,
+            () => TRACED..=MOST_TRACED,
+        };
+        let is_as_it_is = worlds.is_empty();
+        let (cost, waits, _) = self.traced(test, runs, worlds, left() * share, record);
+        spent.costs.extend(cost);
+        let ever = outcomes(&record.attempts, test);
+        let traced = (ever.0 - before.0, ever.1 - before.1);
+        record.notes.extend(effect_of_tracing(first.alone(), traced).filter(|_| is_as_it_is));
+        if is_compared {
+            return Ok(());
+        }
+        let is_proven = |record: &Gathered| {
+            record
+                .findings
+                .iter()
+                .any(|finding| finding.confidence() == Some(Confidence::Proven) && !is_factor(finding))
+        };
+        // A value that differs after a wait often only shows that the wait was too short.
+        let waits_first = !waits.is_empty() && !record.findings.iter().any(is_proven_seed);
+        if can_go_on() && waits_first {
+            spent.costs.extend(self.forced_waits(test, waits, passing, left() * SHARE_OF_WAITS, record)?);
+        }
+        if can_go_on() && !is_proven(record) {
+            spent.costs.extend(self.forced(left(), record)?);
+        }
+        Ok(())
     }
 
     /// Everything that needs no traces. `steps`: None for those that the first outcomes suggest.
@@ -214,6 +265,7 @@ impl DiagnosisRequest<'_> {
             only: None,
             seconds,
             patience: f64::INFINITY,
+            doubts: true,
             random: RANDOM_ORDERS,
             seed: 1,
             thorough: false,
@@ -257,6 +309,7 @@ impl DiagnosisRequest<'_> {
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
             names_delays,
             can_trace,
+            can_compare_worlds: can_trace && names_delays,
         });
         let run = TechniqueRun {
             budget: Some(seconds),
@@ -396,6 +449,7 @@ impl DiagnosisRequest<'_> {
             failures,
             alone,
             names_threads,
+            fresh_by: if names_threads { Isolation::Process } else { self.settings.fresh_by.value },
             seconds,
         };
         let mut intervention = DelayIntervention::new(config);
@@ -466,28 +520,62 @@ impl DiagnosisRequest<'_> {
 }
 
 /// Runs the first printed commands; those that claim a failure, several times. One that does not
-/// show what it claims is marked as failing sometimes.
+/// show what it claims is marked as failing sometimes. A proof whose command never fails is none.
 fn check_commands(record: &mut Gathered, here: &Path) {
-    let commands = record.findings.iter_mut().flat_map(|finding| &mut finding.reproduce);
-    for printed in commands.take(CHECKED) {
-        let (fails, times) = match printed.shows {
-            Shows::Fails | Shows::AlwaysFails => (true, CHECKS),
-            Shows::Passes => (false, 1),
-            Shows::SometimesFails => continue,
-        };
-        for _ in 0..times {
-            match shell_command::fails(&printed.command, here, SLOW) {
-                Some(failed) if failed != fails => {
-                    printed.shows = Shows::SometimesFails;
+    let mut left = CHECKED;
+    let mut notes = Vec::new();
+    for finding in &mut record.findings {
+        let mut never_fails = false;
+        for (at, printed) in finding.reproduce.iter_mut().enumerate() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let (fails, times) = match printed.shows {
+                Shows::Fails | Shows::AlwaysFails => (true, CHECKS),
+                Shows::Passes => (false, 1),
+                Shows::SometimesFails => continue,
+            };
+            let mut shown = 0;
+            for run in 1..=times {
+                match shell_command::fails(&printed.command, here, SLOW) {
+                    Some(failed) if failed != fails => printed.shows = Shows::SometimesFails,
+                    Some(_) => shown += 1,
+                    // Unknown: it takes too long, or the user does not want to wait.
+                    None => {
+                        record.notes.extend(notes);
+                        return;
+                    }
+                }
+                // It shows it sometimes.
+                if 0 < shown && shown < run {
                     break;
                 }
-                Some(_) if fails => printed.shows = Shows::AlwaysFails,
-                Some(_) => {}
-                // Unknown: it takes too long, or the user does not want to wait.
-                None => return,
             }
+            if fails && shown == times {
+                printed.shows = Shows::AlwaysFails;
+            }
+            never_fails |= at == 0 && fails && shown == 0;
+        }
+        if never_fails && lower(finding) {
+            notes.push(format!("possible only: the printed command passed {CHECKS} of {CHECKS} times"));
         }
     }
+    record.notes.extend(notes);
+}
+
+/// Makes a proof of a world or a line possible. False: it is another kind of finding.
+fn lower(finding: &mut Finding) -> bool {
+    match &mut finding.detail {
+        Detail::Factor(influence) => influence.confidence = Confidence::Possible,
+        Detail::Divergence(found) => {
+            found.proof = None;
+            found.locations.iter_mut().for_each(|location| location.chance = 1.0);
+        }
+        _ => return false,
+    }
+    finding.sentence = finding.sentence.replace("(proven:", "(possible:");
+    true
 }
 
 /// Other tests may fail in the searched orders: they say nothing about this one.

@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use unflake_model::{Attempt, Confidence, Detail, Factor, Failure, Finding, ForcedValue, Purpose, TestId, World};
+use unflake_model::{
+    Attempt, Confidence, Detail, Factor, FactorEffect, Failure, Finding, ForcedValue, Purpose, TestId, World,
+};
 use unflake_techniques::PassingWorld;
 use unflake_worlds::is_seed;
 
@@ -30,6 +32,24 @@ pub(super) fn compared_schedules(record: &Gathered) -> Vec<World> {
     // Others delay threads, too: what any delay changes is no difference then.
     let others = OTHER_SCHEDULES.iter().filter_map(|setting| fails.kind().set(setting).ok());
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
+}
+
+/// Two worlds of which a proven factor makes one fail, for traces of failing and passing runs. Empty: no
+/// such factor is proven. Seeds that forks follow, timing and schedules are compared in other ways.
+pub(super) fn compared_worlds(record: &Gathered) -> Vec<World> {
+    let is_fit = |factor: &Factor| {
+        let kind = factor.kind();
+        let is_of_process = matches!(kind.effect, FactorEffect::Process(_));
+        is_of_process && !kind.at_lines && !kind.timing && kind.name != SEED_OF_FORKS
+    };
+    let proven = record.findings.iter().find_map(|finding| match &finding.detail {
+        Detail::Factor(influence) if influence.confidence == Confidence::Proven => Some(influence),
+        _ => None,
+    });
+    let proven = proven.filter(|influence| influence.setting.iter().all(is_fit));
+    proven.map_or(Vec::new(), |influence| {
+        [&influence.worst, &influence.best].map(|factors| World::of(factors.clone())).into()
+    })
 }
 
 /// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
@@ -140,4 +160,19 @@ pub(super) fn is_proven_seed(finding: &Finding) -> bool {
 /// Whether a finding is more than possible.
 pub(super) fn is_sure(finding: &Finding) -> bool {
     finding.confidence().is_some_and(|confidence| confidence < Confidence::Possible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recording_that_changes_how_often_a_test_fails_is_reported() {
+        assert_eq!(effect_of_tracing((2, 40), (3, 50)), None);
+        let note = effect_of_tracing((0, 44), (30, 50)).unwrap();
+        assert!(
+            note.starts_with("the test failed 30 of 50 times while its lines were recorded, and 0 of 44"),
+            "{note}"
+        );
+    }
 }
