@@ -1,6 +1,6 @@
 """Installs what the end-to-end tests need: `python3 e2e/setup.py`.
 
-Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL, pgbouncer) come from apt-get.
+Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL, pgbouncer, Slurm) come from apt-get.
 Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `e2e-plugins` (the
 same with plugins), `project-tools` (tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven`
 (a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made
@@ -50,6 +50,8 @@ PROGRAMS = {
     "javac": ["default-jdk-headless"],
     "Xvfb": ["xvfb"],
     "openssl": ["openssl"],
+    "sbatch": ["slurm-wlm"],
+    "munge": ["munge"],
 }
 # Specimens whose dependencies Maven has to download; the others need nothing else.
 MAVEN_SPECIMENS = ["rerun/java/maven_modules", "rerun/java/testng", "variance/java/assertions", "assertion_filter/java/shop"]

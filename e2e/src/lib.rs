@@ -10,6 +10,7 @@ mod run_output;
 mod running_process;
 mod sample_projects;
 mod sandbox;
+mod slurm;
 mod specimen_paths;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use run_output::RunOutput;
 pub use running_process::RunningProcess;
 pub use sample_projects::{flaky, shop};
 pub use sandbox::{Invocation, Sandbox};
+pub use slurm::{SlurmCluster, slurm};
 pub use specimen_paths::specimen_paths;
 
 /// The one time limit of the end-to-end tests: whatever takes this long hangs. It is far above what

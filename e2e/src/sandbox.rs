@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use unflake_store::{Run, Store};
 
-use crate::{RunOutput, RunningProcess, cache, python, python_with_plugins, repository, unflake};
+use crate::{RunOutput, RunningProcess, cache, python, python_with_plugins, repository, slurm, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
@@ -128,7 +128,11 @@ impl Sandbox {
         }
         let mut command = self.command(unflake());
         command.args(arguments);
-        Invocation { sandbox: self, command }
+        let invocation = Invocation { sandbox: self, command };
+        match std::env::var("UNFLAKE_TEST_ENGINE").as_deref() {
+            Ok("slurm") => invocation.on(slurm()),
+            _ => invocation,
+        }
     }
 
     /// A program in the project directory, with a fixed environment.

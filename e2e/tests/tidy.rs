@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use e2e::repository;
 use regex_lite::Regex;
 
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
+    ("unflake-cluster", &["unflake-engine", "unflake-model"]),
     ("unflake-protocol", &["unflake-model"]),
     ("unflake-model", &[]),
     ("unflake-git", &["unflake-model", "unflake-source"]),
@@ -34,6 +35,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
     (
         "unflake",
         &[
+            "unflake-cluster",
             "unflake-engine",
             "unflake-formats",
             "unflake-git",

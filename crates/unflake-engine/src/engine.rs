@@ -20,6 +20,7 @@ use crate::input::{self, EngineInput};
 use crate::launch::{Launch, StartError};
 use crate::load::MachineLoad;
 use crate::project_files::isolation::FileIsolation;
+use crate::remote::AwaySessions;
 use crate::runner_process::run_dir::{RunDir, SOCKET};
 use crate::runner_process::starter::RunnerStarter;
 use crate::runner_process::supervisor::Supervisor;
@@ -70,6 +71,8 @@ pub struct Engine {
     pub(crate) files: FileIsolation,
     pub(crate) assertions: AllowedFailures,
     pub(crate) worlds: Worlds,
+    /// Sessions on other machines.
+    pub(crate) away: AwaySessions,
     pub(crate) stop: StopControl,
     pub(crate) supervision: Supervision,
     pub(crate) load: MachineLoad,
@@ -101,6 +104,7 @@ impl Engine {
             files: FileIsolation::default(),
             assertions: AllowedFailures::default(),
             worlds: Worlds::default(),
+            away: AwaySessions::default(),
             stop,
             supervision: Supervision::default(),
             load: MachineLoad::default(),
@@ -226,6 +230,7 @@ impl Engine {
         if sessions.iter().any(|session| session.private) {
             self.note_shared_parts();
         }
+        let sessions = self.send_away(sessions);
         let (elsewhere, sessions): (Vec<_>, Vec<_>) =
             sessions.into_iter().partition(|session| self.process_world(session).is_some());
         for session in elsewhere {
@@ -239,7 +244,7 @@ impl Engine {
         self.fork_tree.clear_unreachable();
         loop {
             self.dispatch();
-            if self.sessions.is_empty() && self.worlds.is_idle() {
+            if self.sessions.is_empty() && self.worlds.is_idle() && self.away.is_empty() {
                 self.emit(sink);
                 info!(sessions = count, seconds = began.elapsed().as_secs_f64(), "sessions done");
                 return;
@@ -262,6 +267,7 @@ impl Engine {
     /// makes its exit code from it, so that an exit code for any other reason is visible.
     pub fn close(mut self, failed: u32, sink: EventSink<'_>) -> RunnerExit {
         debug!(failed, "closing");
+        self.away.disconnect();
         self.worlds.close();
         let reports = self.launch().suite;
         for environment in self.environments.iter_mut() {

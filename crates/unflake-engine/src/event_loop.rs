@@ -65,6 +65,7 @@ impl Engine {
             }
             EngineInput::ProcessExited { environment, end } => self.on_process_exited(environment, end),
             EngineInput::World { number, report } => self.on_world_report(number, report),
+            EngineInput::Remote(report) => self.on_remote_report(report),
             EngineInput::Interrupt => self.on_interrupt(),
         }
     }
@@ -87,6 +88,7 @@ impl Engine {
             EngineInput::Connected { .. }
             | EngineInput::ProcessExited { .. }
             | EngineInput::Interrupt
+            | EngineInput::Remote(_)
             | EngineInput::World { .. } => {}
         }
     }

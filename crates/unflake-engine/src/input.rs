@@ -10,6 +10,7 @@ use std::{io, thread};
 
 use unflake_protocol::{AgentMessage, Hello, Line, LineError, LineReader};
 
+use crate::remote::RemoteReport;
 use crate::runner_process::supervisor::RunnerEnd;
 use crate::worlds::WorldReport;
 
@@ -41,6 +42,8 @@ pub(crate) enum EngineInput {
         end: RunnerEnd,
     },
     Interrupt,
+    /// A report of another machine.
+    Remote(RemoteReport),
     /// A report of the engine of another world.
     World {
         number: u32,

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use unflake_model::{Granularity, Layer};
 use unflake_protocol::{InjectedAgent, MissedAgent};
 use unflake_worlds::PrivateRequest;
 
+use crate::remote::RemoteMachines;
 use crate::shared_builds::SharedBuilds;
 
 /// How to start the user's runner, and the limits that apply to it.
@@ -61,10 +64,15 @@ pub struct Launch {
     pub time: Option<Duration>,
     /// How many characters of one text to keep.
     pub output_limit: usize,
+    /// Other machines that may run fresh sessions. None: all run on this one.
+    pub remote: Option<Arc<dyn RemoteMachines>>,
+    /// The name of this machine, where it is not the one that the user runs unflake on.
+    pub machine: Option<String>,
 }
 
 /// What a trace contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Tracing {
     /// Nothing: programs are built to be traced, so that their threads can be delayed.
     Delays,

@@ -18,6 +18,7 @@ mod load;
 mod placement;
 mod process_exit;
 mod project_files;
+mod remote;
 mod runner_process;
 mod session;
 mod shared_builds;
@@ -32,5 +33,6 @@ mod worlds;
 
 pub use engine::{Engine, Interrupter, RunnerExit};
 pub use launch::{Launch, StartError, Tracing};
+pub use remote::{RemoteLaunch, RemoteMachines, RemoteReport, RemoteReporter, RemoteSessions};
 pub use runner_process::supervisor::supervise;
 pub use shared_builds::SharedBuilds;

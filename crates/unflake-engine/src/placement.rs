@@ -226,6 +226,7 @@ impl Engine {
     /// Starts nothing more. Sessions whose tests run end when their environments do; those that
     /// only have an environment end now.
     fn abandon(&mut self, why: &str) {
+        self.events.extend(self.away.recall().map(|session| unrun(session, why)));
         self.events.extend(self.worlds.drain_waiting().map(|session| unrun(session, why)));
         while let Some(at) = self.first_without_running_tests() {
             self.give_up(at, why.to_owned());

@@ -293,10 +293,11 @@ impl Engine {
         let (session, seeded) = (&self.sessions[at].work.session, &self.sessions[at].seeded);
         let shared = if is_live && self.launch().suite { Shared::Process } else { Shared::by(origin) };
         let world = self.starter.world().map_or_else(World::default, |open| open.world().clone());
+        let machine = self.launch().machine.clone();
         let plan = self.private_plan(session);
         let factors = world.factors.iter().chain(fork_factors(session)).cloned().collect();
         let mut world =
-            World { factors, shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), ..world };
+            World { factors, shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), machine, ..world };
         let is_seeded = match seeded {
             // A program that the shim does not reach draws what it likes.
             Some(open) => open.reached().is_some_and(|reached| reached.processes > 0),
@@ -360,6 +361,7 @@ impl Engine {
         let launch = Launch {
             spread: false,
             suite: false,
+            remote: None,
             traced: self.launch().traced.or(traced_driver.then_some(Tracing::Delays)),
             jobs: copies.unwrap_or(1),
             began: Instant::now(),

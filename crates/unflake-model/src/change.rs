@@ -45,7 +45,7 @@ pub struct Changes {
 }
 
 /// What a run is compared with: changes and known passes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub changes: Changes,
     /// Tests known to have passed with the base's files, with the tests that ran before in that process; the

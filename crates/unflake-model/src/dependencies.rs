@@ -54,7 +54,7 @@ pub struct Dependencies {
 }
 
 /// A file or directory that a failing attempt wrote, or tried to create, and that is there after it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftFile {
     /// Absolute.
     pub path: String,

@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// One thing that happened in a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// The run starts. Emitted first.
     RunStarted {

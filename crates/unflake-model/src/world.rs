@@ -25,6 +25,9 @@ pub struct World {
     /// What the attempt has in common with attempts of other sessions.
     #[serde(default)]
     pub shared: Shared,
+    /// The name of the machine, where it is not the one that unflake runs on. No command can choose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// Identifies a world by its content: ten hexadecimal digits.
@@ -78,7 +81,8 @@ impl World {
     pub fn id(&self) -> WorldId {
         let mut canonical = self.clone();
         canonical.factors.sort_by_key(|factor| factor.kind().name);
-        let parts = [canonical.options(), vec![self.shared.word().to_owned()]].concat();
+        let machine = self.machine.iter().map(|name| format!("machine {name}"));
+        let parts = [canonical.options(), vec![self.shared.word().to_owned()], machine.collect()].concat();
         WorldId(hash(parts.join("\n").as_bytes()) & WorldId::MASK)
     }
 
@@ -230,6 +234,14 @@ mod tests {
         assert_ne!(world.id(), World::default().id());
         assert_eq!(world.id().to_string().parse(), Ok(world.id()));
         assert!("cb98d7be6".parse::<WorldId>().is_err());
+    }
+
+    #[test]
+    fn worlds_of_different_machines_differ_and_have_the_same_options() {
+        let there = World { machine: Some("node7".to_owned()), ..World::default() };
+        assert_ne!(there.id(), World::default().id());
+        assert_eq!(there.options(), World::default().options());
+        assert_eq!(serde_json::from_str::<World>(&serde_json::to_string(&there).unwrap()).unwrap(), there);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! All runners, and which of them a command belongs to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tracing::debug;
@@ -104,6 +104,11 @@ impl RunnerSelection {
             self.candidates.iter().flat_map(|runner| runner.profile().files.restored_builds).copied().collect();
         let all = project_files().flat_map(|files| files.caches).copied();
         all.filter(|name| !restored.contains(name)).collect()
+    }
+
+    /// Directories outside of the project that the command needs on another machine.
+    pub fn inputs(&self, command: &[String]) -> Vec<PathBuf> {
+        self.candidates.iter().flat_map(|runner| runner.inputs(command)).collect()
     }
 
     /// The first runner that the command may lead to.

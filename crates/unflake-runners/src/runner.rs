@@ -5,7 +5,7 @@
 //! names it; other code asks for capabilities. `docs/design/adding-a-runner.md` adds one, step by
 //! step.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use unflake_model::{FactorDeclaration, PlanContext};
@@ -69,6 +69,11 @@ pub trait Runner: Sync {
     /// command starts. `cache`: a directory for files that stay.
     fn runtime_support(&self, _command: &[String], _cache: Option<&Path>) -> Vec<RuntimeSupport> {
         self.profile().runtime_support.to_vec()
+    }
+
+    /// Directories outside of the project that this command needs on another machine.
+    fn inputs(&self, _command: &[String]) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// A sample project for `unflake demo`.

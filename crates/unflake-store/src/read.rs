@@ -366,7 +366,7 @@ fn known_pass(row: &Row) -> Result<KnownPass> {
 
 /// A world as passes are compared by it. Where none was recorded, nothing had been chosen.
 fn comparable(world: Option<World>) -> World {
-    World { shared: Default::default(), ..world.unwrap_or_default() }
+    World { shared: Default::default(), machine: None, ..world.unwrap_or_default() }
 }
 
 /// Decodes a row of [`ATTEMPT_COLUMNS`].

@@ -4,6 +4,7 @@ use std::env;
 use std::io;
 use std::path::PathBuf;
 
+use unflake_engine::Launch;
 use unflake_report::{Progress, TerminalStyle};
 use unflake_store::StoreLocation;
 
@@ -14,6 +15,7 @@ use crate::config::project;
 use crate::config::settings::{SettingSources, Settings};
 use crate::diagnostics;
 use crate::error::CommandError;
+use crate::machines::{self, Machines};
 use crate::output::console;
 
 #[derive(Debug)]
@@ -21,12 +23,14 @@ pub(crate) struct Context {
     /// The directory in which unflake was started, and in which the test command runs.
     pub(crate) here: PathBuf,
     pub(crate) color: ColorChoice,
+    /// Other machines, once a command uses them.
+    pub(crate) machines: Machines,
 }
 
 impl Context {
     pub(crate) fn new(color: ColorChoice) -> Result<Self, CommandError> {
         let here = env::current_dir().map_err(CommandError::internal("find the current directory"))?;
-        Ok(Self { here, color })
+        Ok(Self { here, color, machines: Machines::default() })
     }
 
     /// The effective settings. The test command is empty where none was given and none can be
@@ -64,6 +68,22 @@ impl Context {
         need_command(&settings)?;
         let unsupported = unflake_runners::explain_unsupported(&settings.command.value, &settings.runner_options());
         unsupported.map_or(Ok(settings), |found| Err(CommandError::usage(found.why).hint(found.hint)))
+    }
+
+    /// The same for a command whose fresh sessions may run on other machines.
+    pub(crate) fn search_settings<C>(
+        &self,
+        options: SettingOptions<C>,
+        command: CommandArgs,
+    ) -> Result<Settings, CommandError> {
+        let mut settings = self.test_settings(options, command)?;
+        settings.jobs.value = machines::jobs(&settings);
+        Ok(settings)
+    }
+
+    /// A launch for such a command.
+    pub(crate) fn search_launch(&self, settings: &Settings) -> Launch {
+        self.machines.launch(settings, &self.here)
     }
 
     /// The location of the history, for a command that runs no tests.

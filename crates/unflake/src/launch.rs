@@ -2,10 +2,11 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use unflake_engine::Launch;
 use unflake_model::PrivatePart;
+use unflake_runners::RunnerOptions;
 use unflake_worlds::PrivateRequest;
 
 use crate::config::project;
@@ -15,16 +16,37 @@ use crate::diagnostics;
 /// The first argument of a child process of unflake that starts a runner and waits for it.
 pub(crate) const SUPERVISE: &str = "supervise";
 
+/// Limits of a launch.
+pub(crate) struct LaunchLimits {
+    jobs: usize,
+    timeout: Option<Duration>,
+    output_limit: usize,
+}
+
+/// Limits for a launch that gets its own from elsewhere.
+pub(crate) const DEFAULT_LIMITS: LaunchLimits = LaunchLimits { jobs: 1, timeout: None, output_limit: 65536 };
+
 /// A launch of the whole suite without tracing or limits on time. Commands change what they need.
 pub(crate) fn launch(settings: &Settings) -> Launch {
+    let limits = LaunchLimits {
+        jobs: settings.jobs.value,
+        timeout: settings.timeout.value,
+        output_limit: settings.output_limit.value,
+    };
+    base(settings.command.value.clone(), &settings.runner_options(), limits)
+}
+
+/// The same, from what decides how a command starts.
+pub(crate) fn base(command: Vec<String>, options: &RunnerOptions, limits: LaunchLimits) -> Launch {
+    let runner = unflake_runners::select(&command, options);
     let myself = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or("unflake".to_owned());
-    let agents = settings.runner().agents();
+    let agents = runner.agents();
     Launch {
-        command: settings.command.value.clone(),
         supervisor: vec![myself.clone(), SUPERVISE.to_owned()],
-        driver: agents.is_empty().then(|| driver(settings, myself)),
+        driver: agents.is_empty().then(|| driver(options, myself)),
         agents,
-        caches: settings.runner().caches(),
+        caches: runner.caches(),
+        command,
         explain_missed_agent: unflake_runners::explain_missed_agent,
         cache: cache(),
         spread: false,
@@ -37,11 +59,13 @@ pub(crate) fn launch(settings: &Settings) -> Launch {
         depends: None,
         builds: None,
         directory: None,
+        remote: None,
+        machine: None,
         private: None,
         session_seeds: None,
-        jobs: settings.jobs.value,
-        timeout: settings.timeout.value,
-        output_limit: settings.output_limit.value,
+        jobs: limits.jobs,
+        timeout: limits.timeout,
+        output_limit: limits.output_limit,
     }
 }
 
@@ -62,13 +86,9 @@ pub(crate) fn private_files(settings: &Settings, here: &Path) -> Option<PrivateR
 }
 
 /// The words in front of the command where unflake's own driver starts it.
-fn driver(settings: &Settings, myself: String) -> Vec<String> {
+fn driver(options: &RunnerOptions, myself: String) -> Vec<String> {
     let words = [myself, "drive".to_owned()].into_iter();
-    words
-        .chain(diagnostics::arguments_of_children())
-        .chain(settings.runner_options().arguments())
-        .chain(["--".to_owned()])
-        .collect()
+    words.chain(diagnostics::arguments_of_children()).chain(options.arguments()).chain(["--".to_owned()]).collect()
 }
 
 /// The directory for files that are kept from run to run, such as agents.

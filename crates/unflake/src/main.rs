@@ -12,6 +12,7 @@ mod hash;
 mod history;
 mod interrupt;
 mod launch;
+mod machines;
 mod output;
 mod project;
 mod recorders;

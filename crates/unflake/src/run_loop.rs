@@ -4,7 +4,7 @@
 //! The loop is closed here and nowhere else. An observation is stored before a technique observes
 //! it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use unflake_engine::{Engine, Launch, RunnerExit};
 use unflake_model::{
     Attempt, Death, Dependencies, Event, Failure, Feedback, Finding, Measurement, Outcome, Problem, Purpose,
-    QuarantineResult, Replay, Reproduction, Searched, Session, Test, TestId, Totals, World,
+    QuarantineResult, Replay, Reproduction, Searched, Session, Test, TestId, Totals, World, WorldId,
 };
 use unflake_report::{KnownFinding, Progress};
 use unflake_runners::ReplayedSession;
@@ -325,8 +325,14 @@ impl<'a> RunLoop<'a> {
                 seeds.add_command(&mut finding, &plain.command, self.here);
                 self.seeds = Some(seeds);
             }
+            if let Some(machines) = machines_of(&self.gathered, |attempt| attempt.test == finding.test) {
+                finding.sentence.push_str(&format!("; on {machines}"));
+            }
             diagnostics::log_finding(&finding);
             self.gathered.findings.push(finding);
+        }
+        if let Some(machines) = machines_of(&self.gathered, |_| true) {
+            self.gathered.notes.push(format!("sessions ran on {machines}"));
         }
         self.gathered.known =
             self.memory.diagnoses(self.gathered.findings.iter().filter(|one| one.verdict().is_some()));
@@ -511,6 +517,16 @@ impl<'a> RunLoop<'a> {
             }
         }
     }
+}
+
+/// The machines on which attempts ran, where they are not this one: a finding rests on them.
+fn machines_of(gathered: &Gathered, counts: impl Fn(&Attempt) -> bool) -> Option<String> {
+    let name = |world: &'_ World| Some((world.id(), world.machine.clone()?));
+    let names: HashMap<WorldId, String> = gathered.worlds.iter().filter_map(name).collect();
+    let attempts = gathered.attempts.iter().filter(|attempt| counts(attempt));
+    let machines: BTreeSet<&str> = attempts.filter_map(|attempt| Some(names.get(&attempt.world?)?.as_str())).collect();
+    let machines: Vec<&str> = machines.into_iter().collect();
+    (!machines.is_empty()).then(|| machines.join(", "))
 }
 
 /// Moves findings with negative feedback to the end. Real failures stay in place.

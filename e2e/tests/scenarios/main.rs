@@ -7,6 +7,7 @@ mod agent;
 mod assertion_filter;
 mod bad_input;
 mod change_impact;
+mod clusters;
 mod completion;
 mod diagnostics;
 mod entry;

@@ -47,6 +47,8 @@ impl EngineProject {
         let selection = unflake_runners::select(&[], &unflake_runners::RunnerOptions::default());
         let mut engine = Engine::new(Launch {
             private: None,
+            remote: None,
+            machine: None,
             session_seeds: None,
             command,
             driver: None,

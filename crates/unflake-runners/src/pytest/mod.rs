@@ -5,3 +5,4 @@ mod demo;
 mod factors;
 mod missed_agent;
 pub(crate) mod runner;
+mod virtual_environment;

@@ -1,7 +1,7 @@
 //! pytest: the agent is a plugin that `PYTEST_PLUGINS` loads, whatever command starts pytest.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use unflake_observe::layers::TemporaryName;
@@ -13,6 +13,7 @@ use crate::pytest::command_line;
 use crate::pytest::demo::DEMO;
 use crate::pytest::factors::FACTORS;
 use crate::pytest::missed_agent;
+use crate::pytest::virtual_environment;
 use crate::runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Profile, ProjectFiles, ReplayedSession, Runner, SettingsTable,
     Texts, TraceSupport, UnsupportedCommand,
@@ -292,6 +293,10 @@ impl Runner for Pytest {
     fn trace_support(&self, language: &str) -> Option<TraceSupport> {
         let native = cfg!(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"));
         trace_support(language, native)
+    }
+
+    fn inputs(&self, command: &[String]) -> Vec<PathBuf> {
+        virtual_environment::directories(command)
     }
 
     fn demo(&self) -> Option<&'static Demo> {

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::CommandArgs;
 use crate::args::options::setting_options::{
-    CLASS_PATH, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    CLASS_PATH, MACHINES, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::exit::Exit;
 
@@ -24,7 +24,7 @@ pub(crate) struct DoctorArgs {
 }
 
 impl UsesSettings for DoctorArgs {
-    const SETTINGS: &'static [SettingGroup] = &[RESULT_FILES, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[MACHINES, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {
@@ -32,6 +32,7 @@ fn after_help() -> String {
         ("unflake doctor", "Check the machine, the project and its test command."),
         ("unflake doctor -- uv run pytest", "Check another test command."),
         ("unflake doctor --factors", "Check which factors take effect here."),
+        ("unflake doctor --engine slurm", "Run a test on a cluster."),
     ];
     long_help(&examples, &[(Exit::Success, "tests can be run")], RUNS_TESTS)
 }

@@ -17,6 +17,14 @@ pub(crate) struct DriveArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EngineWorkerArgs {
+    /// The directory of the run.
+    pub(crate) run: PathBuf,
+    /// Which of its workers this is.
+    pub(crate) number: u32,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TellArgs {
     pub(crate) word: String,
     pub(crate) place: String,

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, PRIVATE, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, MACHINES, PRIVATE, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -68,7 +68,7 @@ pub(crate) struct LocateArgs {
 }
 
 impl UsesSettings for LocateArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, PRIVATE, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, MACHINES, ATTEMPT, PRIVATE, CLASS_PATH, STORE];
 }
 
 /// Limits on the traced runs of one test.

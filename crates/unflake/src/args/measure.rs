@@ -7,7 +7,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs, ShardArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, MACHINES, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -76,7 +76,7 @@ pub(crate) struct MeasureArgs {
 }
 
 impl UsesSettings for MeasureArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, MACHINES, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {

@@ -136,6 +136,9 @@ pub(crate) enum Command {
     /// The driver of a command that no agent can be brought into. Started by unflake itself.
     #[command(hide = true)]
     Drive(internal::DriveArgs),
+    /// Runs sessions on another machine. Started by the jobs of a cluster.
+    #[command(hide = true)]
+    EngineWorker(internal::EngineWorkerArgs),
     /// A program that tells what it sees. Started by `unflake doctor --factors`.
     #[command(hide = true)]
     Tell(internal::TellArgs),

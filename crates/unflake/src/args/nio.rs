@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs, ShardArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, BASE, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, BASE, CLASS_PATH, FRESH_BY, JOBS, MACHINES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -65,7 +65,7 @@ pub(crate) struct NioArgs {
 }
 
 impl UsesSettings for NioArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, BASE, JOBS, ATTEMPT, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, BASE, JOBS, MACHINES, ATTEMPT, CLASS_PATH, STORE];
     const REQUIRED: &'static [(&'static str, &'static str)] = &[("base", "changed")];
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, MACHINES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -48,7 +48,7 @@ pub(crate) struct OrderArgs {
 }
 
 impl UsesSettings for OrderArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, MACHINES, ATTEMPT, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {

@@ -5,7 +5,8 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, PRIVATE, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, MACHINES, PRIVATE, RESULT_FILES, STORE, SettingGroup, SettingOptions,
+    UsesSettings,
 };
 use crate::exit::Exit;
 
@@ -31,7 +32,8 @@ pub(crate) struct StressArgs {
 }
 
 impl UsesSettings for StressArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, PRIVATE, RESULT_FILES, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] =
+        &[FRESH_BY, JOBS, MACHINES, ATTEMPT, PRIVATE, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {

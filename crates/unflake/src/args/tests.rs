@@ -21,8 +21,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "unflake why",
-        "all classpath-file for fresh-by full github gitlab is-fixed jobs json junit markdown one-test \
-         output-limit quiet rate results sarif store test-classes timeout",
+        "all classpath-file engine for fresh-by full github gitlab is-fixed jobs json junit markdown \
+         one-test output-limit quiet rate results sarif store test-classes timeout",
     ),
     (
         "unflake affected",
@@ -31,35 +31,36 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "unflake nio",
-        "base changed classpath-file for fresh-by full github gitlab jobs json junit markdown mode \
-         no-state output-limit quiet sarif shard shard-group store test-classes thorough timeout",
+        "base changed classpath-file engine for fresh-by full github gitlab jobs json junit markdown \
+         mode no-state output-limit quiet sarif shard shard-group store test-classes thorough timeout",
     ),
     (
         "unflake order",
-        "classpath-file for fresh-by full github gitlab jobs json junit markdown no-state \
+        "classpath-file engine for fresh-by full github gitlab jobs json junit markdown no-state \
          output-limit quiet random sarif seed store test-classes thorough timeout",
     ),
     (
         "unflake locate",
-        "again all classpath-file for fresh-by full github gitlab html jobs json junit lines-only \
-         main-branch markdown max-runs min-score output-limit private private-keep quiet runs sarif store \
-         test-classes timeout",
+        "again all classpath-file engine for fresh-by full github gitlab html jobs json junit lines-only \
+         main-branch markdown max-runs min-score output-limit private private-keep quiet runs sarif \
+         store test-classes timeout",
     ),
     (
         "unflake factors",
-        "classpath-file factor for fresh-by full github gitlab html jobs json junit layer markdown \
-         max-runs one-test output-limit quiet results resume sarif store test-classes timeout \
+        "classpath-file engine factor for fresh-by full github gitlab html jobs json junit layer \
+         markdown max-runs one-test output-limit quiet results resume sarif store test-classes timeout \
          together",
     ),
     (
         "unflake measure",
-        "classpath-file configuration for fresh-by full github gitlab html jobs json junit layer markdown \
-         no-rule one-test output-limit quiet results runs sarif seed shard shard-group store table test-classes timeout",
+        "classpath-file configuration engine for fresh-by full github gitlab html jobs json junit layer \
+         markdown no-rule one-test output-limit quiet results runs sarif seed shard shard-group store table \
+         test-classes timeout",
     ),
     (
         "unflake stress",
-        "classpath-file for fresh-by full github gitlab jobs json junit markdown max-runs one-test \
-         output-limit private private-keep quiet results sarif store test-classes timeout",
+        "classpath-file engine for fresh-by full github gitlab jobs json junit markdown max-runs \
+         one-test output-limit private private-keep quiet results sarif store test-classes timeout",
     ),
     ("unflake filter", ""),
     (
@@ -100,7 +101,7 @@ const OPTIONS: &[(&str, &str)] = &[
          results sarif store test-classes timeout under",
     ),
     ("unflake trace", "classpath-file files output-limit store test-classes timeout"),
-    ("unflake doctor", "classpath-file factors one-test results store test-classes"),
+    ("unflake doctor", "classpath-file engine factors one-test results store test-classes"),
     ("unflake config", "init json"),
     ("unflake demo", "keep python"),
     ("unflake completions", ""),

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::args::help::{RUNS_TESTS, long_help};
 use crate::args::options::groups::{CommandArgs, OutputArgs};
 use crate::args::options::setting_options::{
-    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
+    ATTEMPT, CLASS_PATH, FRESH_BY, JOBS, MACHINES, RESULT_FILES, STORE, SettingGroup, SettingOptions, UsesSettings,
 };
 use crate::args::options::test_names::test_names;
 use crate::exit::Exit;
@@ -51,7 +51,7 @@ pub(crate) struct WhyArgs {
 }
 
 impl UsesSettings for WhyArgs {
-    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
+    const SETTINGS: &'static [SettingGroup] = &[FRESH_BY, JOBS, MACHINES, ATTEMPT, RESULT_FILES, CLASS_PATH, STORE];
 }
 
 fn after_help() -> String {

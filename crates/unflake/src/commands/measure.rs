@@ -18,7 +18,6 @@ use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::launch;
 use crate::output::write_file;
 use crate::project::shard::ShardSpec;
 use crate::recorders::Recorders;
@@ -33,7 +32,7 @@ const RUNTIME: &str = "interpreter";
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let layers = layers(&args.layers)?;
     let rules = Rules::without(&args.no_rules, &unflake_runners::temporary_names()).map_err(|unknown| {
         CommandError::usage(format!("--no-rule: {unknown}")).hint("`unflake measure --help` lists the rules")
@@ -44,7 +43,7 @@ pub(crate) fn run(args: MeasureArgs, context: &Context) -> Result<Exit, CommandE
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     let (configurations, seed) = configurations(&args.configurations, args.runs, args.seed, settings)?;
     let time = settings::engine_limit(seconds);
-    let launch = Launch { suite: false, layers: layers.clone(), time, ..launch(settings) };
+    let launch = Launch { suite: false, layers: layers.clone(), time, ..context.search_launch(settings) };
     let mut page = match &args.html {
         Some(path) => Some((path, create(path).map_err(CommandError::cannot_write(path))?)),
         None => None,

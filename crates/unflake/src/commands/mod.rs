@@ -28,6 +28,7 @@ use crate::args::{ColorChoice, Command};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::machines;
 
 /// Runs a command, and prints the error where it fails.
 pub(crate) fn run_to_exit(command: Command, color: ColorChoice) -> Exit {
@@ -66,6 +67,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
         Command::Man(args) => man::run(&args),
         Command::Complete(args) => completions::complete(args),
         Command::Tell(args) => doctor::tell(&args),
+        Command::EngineWorker(args) => machines::work(&args),
         Command::Drive(_) | Command::Under(_) => unreachable!("main handles these"),
     }
 }

@@ -19,7 +19,6 @@ use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::launch;
 use crate::project::comparison::ComparisonBase;
 use crate::project::shard::ShardSpec;
 use crate::run_loop::Gathered;
@@ -34,7 +33,7 @@ const SHARED_FORKS: &str = "ran twice in forks that they shared with other tests
 const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn nio(args: NioArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let shard = ShardSpec::new(&args.sharding, args.changed || !args.tests.is_empty(), settings)?;
     let only = match args.changed {
         true => Some(changed_tests(settings, &context.here)?),
@@ -100,7 +99,7 @@ fn failing_in_parallel(tests: &[TestId]) -> Option<String> {
 }
 
 pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let seed = match args.seed {
         Some(seed) => seed,
         // Six digits: short enough to be typed again.
@@ -187,7 +186,7 @@ impl Search<'_> {
         notes: impl Fn(&T) -> Vec<String>,
     ) -> Result<Exit, CommandError> {
         let time = settings::engine_limit(self.seconds);
-        let launch = Launch { suite: false, time, ..launch(self.settings) };
+        let launch = Launch { suite: false, time, ..self.context.search_launch(self.settings) };
         if !self.settings.runner().can(self.able) {
             let able = unflake_runners::names_with(self.able, "and");
             let name = self.facts.name;

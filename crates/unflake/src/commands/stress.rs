@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
 use crate::failing_seed::SeedSearch;
-use crate::launch::{launch, private};
+use crate::launch::private;
 use crate::run_loop::Gathered;
 use crate::technique_run::{CommandFacts, TechniqueRun, found_nothing};
 
@@ -29,20 +29,20 @@ const EARLIER_RUNS: usize = 50;
 const TIME: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: StressArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let quarantine = Quarantine::of(&context.here)?;
     // The user looks for failures: each flaky one counts.
     let gates = |record: &Gathered, finding: &Finding| {
         (finding.is_real() || finding.is_flaky() || finding.is_undecided()) && !quarantine.excuses(record, finding)
     };
-    let mut launch = launch(settings);
+    let mut launch = context.search_launch(settings);
     if settings.jobs.from == SettingSource::Default {
         launch.jobs *= PER_CORE;
     }
     launch.private = private(settings, &context.here);
     let seed = getrandom::u64().unwrap_or_default();
     launch.session_seeds = Some(seed);
-    let jobs = launch.jobs;
+    let jobs = if launch.remote.is_some() { settings.jobs.value } else { launch.jobs };
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     launch.time = settings::engine_limit(seconds);
     let side_by_side = settings.runner().can(|runner| runner.side_by_side);

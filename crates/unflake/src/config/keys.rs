@@ -48,8 +48,9 @@ const CHANGE: &str = "Your change";
 const LIMITS: &str = "Limits";
 const PRIVATE: &str = "Private runs";
 const RUNNERS: &str = "Other runners";
+const MACHINES: &str = "Other machines";
 
-pub(crate) static KEYS: [SettingKey; 22] = [
+pub(crate) static KEYS: [SettingKey; 30] = [
     SettingKey {
         name: "command",
         help: "The test command, as a list of words",
@@ -225,6 +226,79 @@ pub(crate) static KEYS: [SettingKey; 22] = [
         file: "[\"tests/snapshots\"]",
         heading: PRIVATE,
         list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine",
+        value: "WHERE",
+        help: "Where sessions run: local or slurm",
+        details: "`slurm`: as jobs of a Slurm cluster, started by its own commands. `unflake doctor --engine` tries it.",
+        default: "local",
+        file: "\"slurm\"",
+        heading: MACHINES,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-directory",
+        value: "DIR",
+        help: "Directory that all machines see, for inputs and results",
+        default: "`unflake/cluster` in the cache directory",
+        file: "\"/home/ann/unflake\"",
+        heading: MACHINES,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-options",
+        value: "OPTION",
+        help: "Options for sbatch, such as --partition=short",
+        file: "[\"--partition=short\", \"--time=30\"]",
+        heading: MACHINES,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-inputs",
+        value: "PATH",
+        help: "Directories outside of the project that tests need",
+        file: "[\"../shared-data\"]",
+        heading: MACHINES,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-shared",
+        value: "DIR",
+        help: "Directories that all machines have, which are not sent",
+        file: "[\"/opt\"]",
+        heading: MACHINES,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-node-directory",
+        value: "DIR",
+        help: "Where each machine keeps inputs, on a local disk",
+        default: "below /var/tmp",
+        file: "\"/scratch/ann\"",
+        heading: MACHINES,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-wrapper",
+        value: "WORD",
+        help: "Words in front of the worker on each machine, as of a container",
+        file: "[\"apptainer\", \"exec\", \"tests.sif\"]",
+        heading: MACHINES,
+        list: true,
+        ..OTHER
+    },
+    SettingKey {
+        name: "engine-wait",
+        value: "TIME",
+        help: "How long to wait for a machine before sessions run here",
+        default: "5m",
+        file: "\"5m\"",
+        heading: MACHINES,
         ..OTHER
     },
     SettingKey { name: "results", value: "FILE", file: "\"build/**/*.xml\"", heading: RUNNERS, ..OTHER },

@@ -37,6 +37,22 @@ pub(crate) enum FlakyResult {
     Fail,
 }
 
+/// Where fresh sessions run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineChoice {
+    Local,
+    Slurm,
+}
+
+impl EngineChoice {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Slurm => "slurm",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) command: Setting<Vec<String>>,
@@ -56,6 +72,14 @@ pub(crate) struct Settings {
     pub(crate) output_limit: Setting<usize>,
     pub(crate) private: Setting<Privacy>,
     pub(crate) private_keep: Setting<Vec<String>>,
+    pub(crate) engine: Setting<EngineChoice>,
+    pub(crate) engine_directory: Setting<Option<String>>,
+    pub(crate) engine_options: Setting<Vec<String>>,
+    pub(crate) engine_inputs: Setting<Vec<String>>,
+    pub(crate) engine_shared: Setting<Vec<String>>,
+    pub(crate) engine_node_directory: Setting<Option<String>>,
+    pub(crate) engine_wrapper: Setting<Vec<String>>,
+    pub(crate) engine_wait: Setting<Option<Duration>>,
     pub(crate) results: Setting<Option<String>>,
     pub(crate) one_test: Setting<Option<String>>,
     pub(crate) classpath_file: Setting<Option<String>>,
@@ -122,6 +146,14 @@ impl Settings {
             output_limit: sources.one("output-limit", typed, 65536, at_least_one)?,
             private: sources.one("private", typed, Privacy::all(), privacy)?,
             private_keep: sources.list("private-keep", typed, Vec::new())?,
+            engine: sources.one("engine", typed, EngineChoice::Local, engine)?,
+            engine_directory: sources.one("engine-directory", typed, None, some_text)?,
+            engine_options: sources.list("engine-options", typed, Vec::new())?,
+            engine_inputs: sources.list("engine-inputs", typed, Vec::new())?,
+            engine_shared: sources.list("engine-shared", typed, Vec::new())?,
+            engine_node_directory: sources.one("engine-node-directory", typed, None, some_text)?,
+            engine_wrapper: sources.list("engine-wrapper", typed, Vec::new())?,
+            engine_wait: sources.one("engine-wait", typed, Some(Duration::from_secs(300)), duration)?,
             results: sources.one("results", typed, None, some_text)?,
             one_test: sources.one("one-test", typed, None, some_text)?,
             classpath_file: sources.one("classpath-file", typed, None, some_text)?,
@@ -206,13 +238,18 @@ impl Settings {
                 .to_owned()
             }),
             row("jobs", &self.jobs, usize::to_string),
-            row("timeout", &self.timeout, |time| match time {
-                Some(time) => format!("{}s", time.as_secs_f64()),
-                None => "0".to_owned(),
-            }),
+            row("timeout", &self.timeout, |time| time_text(*time)),
             row("output-limit", &self.output_limit, usize::to_string),
             row("private", &self.private, Privacy::to_string),
             row("private-keep", &self.private_keep, list),
+            row("engine", &self.engine, |choice| choice.word().to_owned()),
+            row("engine-directory", &self.engine_directory, |text| text.clone().unwrap_or_default()),
+            row("engine-options", &self.engine_options, list),
+            row("engine-inputs", &self.engine_inputs, list),
+            row("engine-shared", &self.engine_shared, list),
+            row("engine-node-directory", &self.engine_node_directory, |text| text.clone().unwrap_or_default()),
+            row("engine-wrapper", &self.engine_wrapper, list),
+            row("engine-wait", &self.engine_wait, |time| time_text(*time)),
             row("results", &self.results, |text| text.clone().unwrap_or_default()),
             row("one-test", &self.one_test, |text| text.clone().unwrap_or_default()),
             row("classpath-file", &self.classpath_file, |text| text.clone().unwrap_or_default()),
@@ -355,6 +392,18 @@ fn fresh_by(text: &str) -> Result<Isolation, String> {
         "process" => Ok(Isolation::Process),
         _ => Err("`fork` or `process`".to_owned()),
     }
+}
+
+fn engine(text: &str) -> Result<EngineChoice, String> {
+    match text {
+        "local" => Ok(EngineChoice::Local),
+        "slurm" => Ok(EngineChoice::Slurm),
+        _ => Err("`local` or `slurm`".to_owned()),
+    }
+}
+
+fn time_text(time: Option<Duration>) -> String {
+    time.map_or_else(|| "0".to_owned(), |time| format!("{}s", time.as_secs_f64()))
 }
 
 fn granularity(text: &str) -> Result<Option<Granularity>, String> {

@@ -35,6 +35,7 @@ fn observe(
     let tree = repository.worktree(revision, &temporary).map_err(|error| error.to_string())?;
     let directory = tree.path().join(below);
     let launch = Launch {
+        remote: None,
         command: command(&launch.command, &here),
         builds: None,
         directory: Some(directory),

@@ -28,6 +28,8 @@ pub(crate) const PRIVATE: SettingGroup = &["private", "private-keep"];
 pub(crate) const RESULT_FILES: SettingGroup = &["results", "one-test"];
 /// Compiled tests that unflake runs itself.
 pub(crate) const CLASS_PATH: SettingGroup = &["classpath-file", "test-classes"];
+/// Other machines on which sessions run.
+pub(crate) const MACHINES: SettingGroup = &["engine"];
 pub(crate) const STORE: SettingGroup = &["store"];
 
 /// A command with options for settings.

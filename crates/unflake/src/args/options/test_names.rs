@@ -9,6 +9,7 @@ use unflake_store::test_names_in;
 use crate::args::ColorChoice;
 use crate::args::options::setting_options::StoreOption;
 use crate::context::Context;
+use crate::machines::Machines;
 
 /// Further names do not help anybody to choose.
 const MOST: usize = 1000;
@@ -22,7 +23,7 @@ pub(crate) fn test_names() -> ArgValueCompleter {
 /// completion never reports an error.
 fn candidates(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (Some(typed), Ok(here)) = (typed.to_str(), env::current_dir()) else { return Vec::new() };
-    let context = Context { here, color: ColorChoice::Never };
+    let context = Context { here, color: ColorChoice::Never, machines: Machines::default() };
     let Ok(location) = context.store(StoreOption::default()) else { return Vec::new() };
     test_names_in(&location, typed, MOST).unwrap_or_default().into_iter().map(CompletionCandidate::new).collect()
 }

@@ -2,6 +2,7 @@
 //! factor.
 
 mod factor_probes;
+mod machines;
 mod report;
 
 use std::io::{self, Write};
@@ -17,7 +18,7 @@ pub(crate) fn run(args: DoctorArgs, context: &Context) -> Result<Exit, CommandEr
     if args.factors {
         return factor_probes::examine(&settings.command.value);
     }
-    report::examine(&settings, &context.here, context.color)
+    report::examine(&settings, context)
 }
 
 /// The child process of `doctor --factors` that reports what it sees of a factor.

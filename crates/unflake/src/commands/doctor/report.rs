@@ -10,9 +10,9 @@ use unflake_report::{TerminalStyle, plain};
 use unflake_store::{Store, StoreError, StoreLocation};
 use unflake_worlds::PrivatePlan;
 
-use crate::args::ColorChoice;
-use crate::config::settings::Settings;
-use crate::context::need_command;
+use super::machines;
+use crate::config::settings::{EngineChoice, Settings};
+use crate::context::{Context, need_command};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -46,8 +46,9 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> Result<Exit, CommandError> {
-    let TerminalStyle { unicode, width, .. } = console::style(colour, &io::stdout());
+pub(crate) fn examine(settings: &Settings, context: &Context) -> Result<Exit, CommandError> {
+    let here = &context.here;
+    let TerminalStyle { unicode, width, .. } = console::style(context.color, &io::stdout());
     let mut out = io::stdout();
     let mut report = |health: Health, what: &str, found: &str| {
         let sign = match (&health, unicode) {
@@ -73,7 +74,33 @@ pub(crate) fn examine(settings: &Settings, here: &Path, colour: ColorChoice) -> 
         need_command(settings)?;
     }
     report(Health::Good, "command", &format!("{} ({})", settings.command.value.join(" "), settings.command.from));
-    check_runner(settings, &mut report)
+    match check_runner(settings, &mut report)? {
+        Exit::Success if settings.engine.value != EngineChoice::Local => check_machines(settings, context, &mut report),
+        exit => Ok(exit),
+    }
+}
+
+/// Whether sessions can run where the settings say.
+fn check_machines(
+    settings: &Settings,
+    context: &Context,
+    report: &mut impl FnMut(Health, &str, &str),
+) -> Result<Exit, CommandError> {
+    match machines::state(settings) {
+        Ok(state) => report(Health::Good, "engine", &state),
+        Err(why) => {
+            report(Health::Bad, "engine", &why);
+            return Ok(Exit::Runner);
+        }
+    }
+    match machines::probe(settings, context)? {
+        Ok(result) => report(Health::Good, "sessions", &result),
+        Err(why) => {
+            report(Health::Bad, "sessions", &why);
+            return Ok(Exit::Runner);
+        }
+    }
+    Ok(Exit::Success)
 }
 
 fn check_machine(report: &mut impl FnMut(Health, &str, &str)) {

@@ -19,7 +19,6 @@ use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::launch;
 use crate::output::report_path::report_path;
 use crate::output::write_file;
 use crate::project::revision;
@@ -33,13 +32,13 @@ const TIME: Duration = Duration::from_secs(600);
 const LEAST: f64 = 0.05;
 
 pub(crate) fn run(args: FactorsArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let here = &context.here;
     let command = &settings.command.value;
     let seconds = settings::time(args.time.as_deref(), TIME)?;
     let layers = layers(&args.layer)?;
     let time = settings::engine_limit(seconds);
-    let launch = Launch { suite: false, time, layers: layers.clone(), ..launch(settings) };
+    let launch = Launch { suite: false, time, layers: layers.clone(), ..context.search_launch(settings) };
     let name = match (&args.test, args.together) {
         (Some(test), _) => test.clone(),
         (None, true) => String::new(),

@@ -31,7 +31,7 @@ const SHORTEST_SEARCH: f64 = 2.0;
 
 pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandError> {
     let began = Instant::now();
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let seconds = settings::time(args.time.as_deref(), BUDGET)?;
     let Some(tree) = worktree_hash::state(&context.here) else {
         let what = "prepared reports need git to identify the files they cover: this is not a repository with a commit";

@@ -31,7 +31,7 @@ const SHARE: f64 = 0.1;
 pub(crate) const TIME: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let here = &context.here;
     let test = match args.test {
         Some(test) => test,

@@ -15,7 +15,7 @@ use crate::config::settings::{self, Settings};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::{Conclusion, Exit};
-use crate::launch::{launch, private_files};
+use crate::launch::private_files;
 use crate::project::worktree_hash;
 use crate::recorders::Recorders;
 use crate::run_loop::Gathered;
@@ -68,7 +68,8 @@ pub(crate) fn search(
     let time = settings::engine_limit(wanted.seconds);
     let private = private_files(settings, &context.here);
     let builds = wanted.builds.clone();
-    let launch = Launch { suite: false, traced: Some(tracing), time, private, builds, ..launch(settings) };
+    let launch =
+        Launch { suite: false, traced: Some(tracing), time, private, builds, ..context.search_launch(settings) };
     let root = project::find(&context.here);
     // Its file has no name, so nothing is left of it even where unflake is killed.
     let archive = TraceArchive::new(env::temp_dir()).map_err(|error| CommandError::runner(error.to_string()))?;

@@ -31,7 +31,7 @@ const TIME_OF_ALL: Duration = Duration::from_secs(30 * 60);
 const SHORTEST: f64 = 5.0;
 
 pub(crate) fn run(args: WhyArgs, context: &Context) -> Result<Exit, CommandError> {
-    let settings = &context.test_settings(args.settings, args.command)?;
+    let settings = &context.search_settings(args.settings, args.command)?;
     let files = ReportFiles::open(&args.output)?;
     let quiet = args.output.quiet;
     if args.all {

@@ -332,7 +332,7 @@ impl DiagnosisRequest<'_> {
 
     /// A launch that reuses what earlier ones have built.
     fn launch(&self) -> Launch {
-        Launch { builds: self.builds.clone(), ..launch(self.settings) }
+        Launch { builds: self.builds.clone(), ..self.context.search_launch(self.settings) }
     }
 
     /// Worlds of seeds with which a test fails and passes. Empty: no seed is proven.
