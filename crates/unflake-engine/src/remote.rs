@@ -172,10 +172,10 @@ impl Engine {
                 }
                 self.events.push(Event::Note(format!("sessions ran on this machine: {why}")));
                 for session in back.into_iter().rev() {
-                    match session.under {
-                        Some(_) => {
+                    match self.process_world(&session) {
+                        Some(world) => {
                             let is_alone = self.must_run_alone(&session);
-                            self.worlds.add(session, is_alone);
+                            self.worlds.add(session, world, is_alone);
                         }
                         None => self.sessions.requeue(session),
                     }

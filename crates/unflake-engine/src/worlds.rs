@@ -296,8 +296,13 @@ impl Engine {
         let machine = self.launch().machine.clone();
         let plan = self.private_plan(session);
         let factors = world.factors.iter().chain(fork_factors(session)).cloned().collect();
-        let mut world =
-            World { factors, shared, private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()), machine, ..world };
+        let mut world = World {
+            factors,
+            shared,
+            private: plan.map_or_else(Privacy::default, |plan| plan.parts.clone()),
+            machine,
+            ..world
+        };
         let is_seeded = match seeded {
             // A program that the shim does not reach draws what it likes.
             Some(open) => open.reached().is_some_and(|reached| reached.processes > 0),
