@@ -74,7 +74,7 @@ const NO_RUNNERS: [&str; 7] =
     ["doctest", "pytest-reportlog", "pytest_reportlog", "libtest-json", "libtest_json", "libtestjson", "trustctime"];
 
 /// A file or folder, the words that it may use, and why.
-const MAY_NAME: [(&str, &[&str], &str); 11] = [
+const MAY_NAME: [(&str, &[&str], &str); 12] = [
     (
         "crates/unflake-runners/src/lib.rs",
         &["cargo", "jvm", "java", "pytest", "clang", "rustc"],
@@ -93,6 +93,7 @@ const MAY_NAME: [(&str, &[&str], &str); 11] = [
     ("crates/unflake-worlds/src/fresh_home.rs", &["python", "cargo"], "toolchains that stay in an empty home"),
     ("crates/unflake/src/commands/doctor/factor_probes/", &[], "asks programs of several languages what reaches them"),
     ("crates/unflake-git/src/changes.rs", &["python"], "asks unflake-source for the functions of a file"),
+    ("crates/unflake-git/src/name_users.rs", &["python"], "asks unflake-source who uses a name"),
     ("crates/unflake/src/history/renames.rs", &["python"], "asks unflake-source for the functions of a test file"),
 ];
 

@@ -8,7 +8,7 @@ use unflake_model::ChangedFunctions;
 
 use super::expressions::Visible;
 use super::statements::{
-    Effect, Statement, Surroundings, imported_modules, is_plain_class, is_safe_module, statements, taken_names,
+    Statement, StatementEffect, Surroundings, imported_modules, is_plain_class, is_safe_module, statements, taken_names,
 };
 
 /// More pairs of statements are not compared.
@@ -36,7 +36,7 @@ pub(super) struct BodyChanges {
 }
 
 /// One version of a source.
-struct Version<'t> {
+struct SourceVersion<'t> {
     text: &'t str,
     statements: Vec<Statement<'t>>,
     visible: Visible<'t>,
@@ -44,7 +44,7 @@ struct Version<'t> {
     imported: BTreeSet<String>,
 }
 
-impl<'t> Version<'t> {
+impl<'t> SourceVersion<'t> {
     fn new(text: &'t str, root: Node<'t>) -> Self {
         let statements = statements(text, root);
         let mut plain_classes = BTreeSet::new();
@@ -63,7 +63,7 @@ impl<'t> Version<'t> {
 }
 
 pub(super) fn compare(before: (&str, Node<'_>), after: (&str, Node<'_>)) -> BodyChanges {
-    let (before, after) = (Version::new(before.0, before.1), Version::new(after.0, after.1));
+    let (before, after) = (SourceVersion::new(before.0, before.1), SourceVersion::new(after.0, after.1));
     let mut found = BodyChanges::default();
     found.compare(&before, &after, &before.statements, &after.statements, None);
     let is_gone = |name: &&String| !after.visible.is_open && !after.visible.names.contains(name.as_str());
@@ -81,8 +81,8 @@ struct Class<'a> {
 impl BodyChanges {
     fn compare<'t>(
         &mut self,
-        before: &Version<'t>,
-        after: &Version<'t>,
+        before: &SourceVersion<'t>,
+        after: &SourceVersion<'t>,
         old: &[Statement<'t>],
         new: &[Statement<'t>],
         class: Option<Class<'_>>,
@@ -125,7 +125,7 @@ impl BodyChanges {
     /// A statement that only one version has.
     fn changed<'t>(
         &mut self,
-        version: &Version<'t>,
+        version: &SourceVersion<'t>,
         imported: &BTreeSet<String>,
         statement: &Statement<'t>,
         body: &[Statement<'t>],
@@ -147,10 +147,10 @@ impl BodyChanges {
             self.taken.extend(taken_names(text, statement.node));
         }
         match statement.effect(&around) {
-            Effect::Anything => {
+            StatementEffect::Anything => {
                 self.anything.insert(class.map_or(ChangedFunctions::MODULE, |class| class.qualified).to_owned());
             }
-            Effect::WholeClass(names) => {
+            StatementEffect::WholeClass(names) => {
                 self.attributes.extend(names);
                 if is_documentation(statement) {
                     self.attributes.insert("__doc__".to_owned());
@@ -160,7 +160,7 @@ impl BodyChanges {
                     self.functions.insert(qualified(class, name));
                 }
             }
-            Effect::Binds(names) => {
+            StatementEffect::Binds(names) => {
                 let is_import = statement.node.kind().starts_with("import_");
                 let is_safe = || imported_modules(text, statement.node).iter().all(|name| is_safe_module(name));
                 if is_import && class.is_none() && is_safe() {

@@ -12,7 +12,7 @@ use unflake_model::ChangedFunctions;
 
 use super::PythonSource;
 use super::expressions::Visible;
-use super::statements::{Effect, Statement, Surroundings, imported_modules, statements, taken_names};
+use super::statements::{Statement, StatementEffect, Surroundings, imported_modules, statements, taken_names};
 use crate::syntax;
 
 /// Words of code that reaches names of modules which are not written in it.
@@ -354,9 +354,9 @@ fn makes(around: &Surroundings<'_, '_>, statement: &Statement<'_>, class: Option
         return Makes::Names(statement.bound_names(text).unwrap_or_default().into_iter().map(str::to_owned).collect());
     }
     match (statement.effect(around), class) {
-        (Effect::Anything, _) => Makes::Anything,
-        (Effect::Binds(names), None) => Makes::Names(names),
-        (Effect::Binds(names) | Effect::WholeClass(names), _) => Makes::Attributes(names),
+        (StatementEffect::Anything, _) => Makes::Anything,
+        (StatementEffect::Binds(names), None) => Makes::Names(names),
+        (StatementEffect::Binds(names) | StatementEffect::WholeClass(names), _) => Makes::Attributes(names),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Statement<'t> {
 
 /// What evaluating a statement can change.
 #[derive(Debug, PartialEq)]
-pub(super) enum Effect {
+pub(super) enum StatementEffect {
     /// The values of these names in its body.
     Binds(BTreeSet<String>),
     /// Something about the class whose body it is in, and these attributes.
@@ -165,26 +165,26 @@ impl<'t> Statement<'t> {
     }
 
     /// What it can change, where it is added, removed or replaced.
-    pub(super) fn effect(&self, around: &Surroundings<'_, 't>) -> Effect {
+    pub(super) fn effect(&self, around: &Surroundings<'_, 't>) -> StatementEffect {
         let text = around.text;
-        let Some(names) = self.bound_names(text) else { return Effect::Anything };
+        let Some(names) = self.bound_names(text) else { return StatementEffect::Anything };
         if !self.only_binds(around) {
-            return Effect::Anything;
+            return StatementEffect::Anything;
         }
         let is_special = |name: &str| is_implicit(name) || is_dunder(name) && !ORDINARY.contains(&name);
         let has_special = names.iter().any(|name| is_special(name));
         let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
         match around.class_is_plain {
-            None | Some(false) if has_special => Effect::Anything,
+            None | Some(false) if has_special => StatementEffect::Anything,
             Some(is_plain)
                 if !is_plain
                     || has_special
                     || names.is_empty()
                     || names.iter().any(|name| LOOKED_FOR.contains(&name.as_str())) =>
             {
-                Effect::WholeClass(names)
+                StatementEffect::WholeClass(names)
             }
-            None | Some(_) => Effect::Binds(names),
+            None | Some(_) => StatementEffect::Binds(names),
         }
     }
 
@@ -240,7 +240,7 @@ impl<'t> Statement<'t> {
         names.extend(inner.iter().filter_map(|one| one.bound_names(text)).flatten());
         let visible = Visible { names, own: around.visible.own.clone(), is_open: around.visible.is_open };
         let inside = Surroundings { visible: &visible, class_is_plain: Some(true), ..*around };
-        has_known_bases && inner.iter().all(|one| one.effect(&inside) != Effect::Anything)
+        has_known_bases && inner.iter().all(|one| one.effect(&inside) != StatementEffect::Anything)
     }
 }
 
