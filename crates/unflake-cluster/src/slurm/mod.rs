@@ -64,7 +64,7 @@ impl Slurm {
 
     /// What the cluster has, in the partition of the options if they name one.
     pub fn state(&self) -> Result<SlurmState, ClusterError> {
-        let version = run(&mut Command::new("sinfo").arg("--version")).map_err(ClusterError)?;
+        let version = run(Command::new("sinfo").arg("--version")).map_err(ClusterError)?;
         let mut sinfo = Command::new("sinfo");
         sinfo.args(["--noheader", "--responding", "--format=%D|%C|%a"]);
         let mut words = self.options.iter();
