@@ -43,6 +43,13 @@ class Cluster:
         self.guard.stdin.flush()
         assert self.guard.stdout.readline() == "done\n"
 
+    def resume(self):
+        """A controller that lost its newest state gives numbers of jobs twice, and drains the nodes for it."""
+        configuration = dict(os.environ, SLURM_CONF=str(self.place / "slurm.conf"))
+        for node in ("n1", "n2", "n3"):
+            command = ["scontrol", "update", "nodename=" + node, "state=resume"]
+            subprocess.run(command, env=configuration, capture_output=True)
+
     def workers(self):
         """The processes of workers of this cluster."""
         found = []
@@ -138,6 +145,7 @@ def main():
         began = time.monotonic()
         while sum(total.values()) < wanted:
             searches += 1
+            cluster.resume()
             killed, wrong = search(searches, program, python, place, cluster, rng)
             total.update(killed)
             print("%3d %-40s %s" % (searches, " ".join(killed) or "nothing", wrong or "as expected"), flush=True)

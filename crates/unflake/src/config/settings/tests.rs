@@ -59,6 +59,14 @@ fn every_setting_can_be_in_the_file() {
         output-limit = 100
         private = "project,temp"
         private-keep = ["tests/snapshots"]
+        engine = "slurm"
+        engine-directory = "/shared"
+        engine-options = ["--partition=short"]
+        engine-inputs = ["../data"]
+        engine-shared = ["/opt"]
+        engine-node-directory = "/scratch"
+        engine-wrapper = ["nice"]
+        engine-wait = "1m"
         results = "out/*.xml"
         one-test = "run {name}"
         classpath-file = "cp.txt"
