@@ -27,7 +27,7 @@ def test_of_%d(number):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=11, help="runs of each contender")
-    parser.add_argument("--python", default=str(suites.ROOT / ".venvs/e2e/bin/python"), help="has pytest and pytest-xdist")
+    parser.add_argument("--python", default=str(suites.ROOT / ".venvs/e2e-plugins/bin/python"), help="has pytest and pytest-xdist")
     parser.add_argument("--binary", help="this unflake, and no release build")
     arguments = parser.parse_args()
     if not arguments.binary:
