@@ -1,9 +1,9 @@
 //! File isolation: sessions that are compared with each other find the same files.
 //!
-//! After each session the files that it changed are restored, in the project and elsewhere. Once a session is seen to write
-//! files, or sessions use a temporary file of the same name, compared sessions run one at a time,
-//! and those that overlapped with it are repeated; their events are held back until it is known
-//! that they count.
+//! After each session the files that it changed are restored, in the project and elsewhere. Once a
+//! session is seen to write files, or sessions write to a file of the same name, compared sessions
+//! run one at a time, and those that overlapped with it are repeated; their events are held back
+//! until it is known that they count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

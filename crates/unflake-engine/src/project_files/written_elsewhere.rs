@@ -16,6 +16,9 @@ use crate::project_files::backup::Backups;
 /// The journal of the agents, in the run directory.
 const JOURNAL: &str = "written-files";
 
+/// More names than this that differ in numbers only are drawn at random, or counted.
+const MOST_ALIKE: usize = 8;
+
 /// What was at a path before a test wrote to it.
 #[derive(Deserialize)]
 struct Earlier {
@@ -48,6 +51,8 @@ pub(crate) struct WrittenElsewhere {
     earlier: BTreeMap<PathBuf, Earlier>,
     /// Every path that was ever written.
     written: BTreeSet<PathBuf>,
+    /// How many of them are alike but for numbers, by what they have in common.
+    alike: BTreeMap<String, usize>,
     is_repeated: bool,
     pub(crate) restored: BTreeSet<PathBuf>,
     pub(crate) unrestored: BTreeSet<PathBuf>,
@@ -60,6 +65,7 @@ impl WrittenElsewhere {
             read: 0,
             earlier: BTreeMap::new(),
             written: BTreeSet::new(),
+            alike: BTreeMap::new(),
             is_repeated: false,
             restored: BTreeSet::new(),
             unrestored: BTreeSet::new(),
@@ -79,7 +85,10 @@ impl WrittenElsewhere {
         self.read += complete as u64;
         for line in new[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let Ok(earlier) = serde_json::from_slice::<Earlier>(line) else { continue };
-            self.is_repeated |= !self.written.insert(earlier.path.clone());
+            match self.written.insert(earlier.path.clone()) {
+                true => *self.alike.entry(without_numbers(&earlier.path)).or_default() += 1,
+                false => self.is_repeated = true,
+            }
             // What is below a new directory is new.
             if !earlier.path.ancestors().skip(1).any(|above| self.is_new(above)) {
                 self.earlier.entry(earlier.path.clone()).or_insert(earlier);
@@ -97,10 +106,16 @@ impl WrittenElsewhere {
         self.is_repeated
     }
 
-    /// Whether a file differs from what it was before the first write.
+    /// Whether a file differs from what it was before the first write. New files with names drawn at
+    /// random do not count: no other session meets them.
     pub(crate) fn has_changes(&mut self) -> bool {
         self.update();
-        self.earlier.values().any(Earlier::has_changed)
+        self.earlier.values().any(|earlier| earlier.has_changed() && !self.is_drawn(earlier))
+    }
+
+    fn is_drawn(&self, earlier: &Earlier) -> bool {
+        let alike = self.alike.get(&without_numbers(&earlier.path)).copied().unwrap_or_default();
+        earlier.kind == EarlierKind::Absent && alike > MOST_ALIKE
     }
 
     /// Makes all files what they were before the first write.
@@ -181,6 +196,19 @@ fn remove(path: &Path, backups: &mut Backups) -> bool {
     removed.into_iter().all(|is_removed| is_removed) && fs::remove_dir(path).is_ok()
 }
 
+/// A path with `#` in the place of each number, in decimal or hexadecimal digits.
+fn without_numbers(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let mut text = String::new();
+    for word in path.split_inclusive(|sign: char| !sign.is_ascii_alphanumeric()) {
+        let end = word.trim_end_matches(|sign: char| !sign.is_ascii_alphanumeric()).len();
+        let is_number = word[..end].contains(|sign: char| sign.is_ascii_digit());
+        text.push_str(if is_number { "#" } else { &word[..end] });
+        text.push_str(&word[end..]);
+    }
+    text
+}
+
 fn name_of(path: &Path) -> PathBuf {
     path.strip_prefix("/").unwrap_or(path).to_owned()
 }
@@ -242,6 +270,25 @@ mod tests {
         assert!(!written.has_changes());
         assert_eq!(written.restored.len(), 3);
         assert!(written.unrestored.is_empty());
+    }
+
+    #[test]
+    fn names_that_differ_in_numbers_are_drawn_at_random() {
+        let mut place = Place::new();
+        let mut written = WrittenElsewhere::new(&place.path("run"));
+        for number in 0..=MOST_ALIKE {
+            let path = place.path(&format!("junk-{number}f3"));
+            fs::write(&path, "x").expect("it can be written");
+            place.journal(serde_json::json!({"path": path, "kind": "absent"}));
+            assert_eq!(written.has_changes(), number < MOST_ALIKE, "{number}");
+        }
+        assert!(!written.is_repeated());
+        let fixed = place.path("settings");
+        fs::write(&fixed, "x").expect("it can be written");
+        place.journal(serde_json::json!({"path": fixed, "kind": "absent"}));
+        assert!(written.has_changes());
+        written.restore(&mut place.backups);
+        assert!(!place.path("junk-0f3").exists() && !fixed.exists());
     }
 
     #[test]
