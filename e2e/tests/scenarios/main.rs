@@ -9,6 +9,7 @@ mod bad_input;
 mod change_impact;
 mod completion;
 mod diagnostics;
+mod dissertation_tables;
 mod entry;
 mod factors;
 mod first_pass;
