@@ -10,6 +10,7 @@ mod change_impact;
 mod clusters;
 mod completion;
 mod diagnostics;
+mod dissertation_tables;
 mod entry;
 mod factors;
 mod first_pass;

@@ -32,7 +32,10 @@ const OWN: TemporaryName = TemporaryName { marker: "/unflake-", pattern: r"unfla
 
 /// The names of all rules, with what each replaces.
 pub const RULES: [(&str, &str); 10] = [
-    ("addresses", "memory addresses: 0x7f3a5c01e0d0, and identity hashes: Cart@6d06d69c"),
+    (
+        "addresses",
+        "memory addresses: 0x7f3a5c01e0d0, identity hashes: Cart@6d06d69c, classes made at run time: MockitoMock$x8rEKLqJ",
+    ),
     ("temporary-paths", "the changing part of paths below the temporary directory"),
     ("uuids", "UUIDs: 8-4-4-4-12 hexadecimal digits, or 32 with the bits of version 4"),
     ("dates", "dates: 2027-01-30, Sat, 30 Jan 2027"),
@@ -72,9 +75,14 @@ static TABLE: [Rule; 10] = [
         name: "addresses",
         instead: "<address>",
         // A hash has a digit, and the name of a host seldom.
-        texts: r"\b0x[0-9a-fA-F]{6,16}\b|\b1[34]\d{13}\b|([\w$;]@)(?:\d[0-9a-f]{4,7}|[0-9a-f]{4,7}\d|[0-9a-f]{2,5}\d[0-9a-f]{2,5})\b",
+        texts: r"\b0x[0-9a-fA-F]{6,16}\b|\b1[34]\d{13}\b|([\w$;]@)(?:\d[0-9a-f]{4,7}|[0-9a-f]{4,7}\d|[0-9a-f]{2,5}\d[0-9a-f]{2,5})\b|\b(?:MockitoMock|ByteBuddy)\$\w{8}\b",
         named: "",
-        needs: |text| text.contains("0x") || digit(text) && (text.len() >= 15 || text.contains('@')),
+        needs: |text| {
+            text.contains("0x")
+                || text.contains("MockitoMock$")
+                || text.contains("ByteBuddy$")
+                || digit(text) && (text.len() >= 15 || text.contains('@'))
+        },
     },
     Rule {
         name: "times",
@@ -283,6 +291,7 @@ mod tests {
     fn noise_is_replaced() {
         check("<shop.Cart object at 0x7f3a5c01e0d0>", "<shop.Cart object at <address>>");
         check("com.acme.Cart@6d06d69c and [I@1b28cdfa", "com.acme.Cart@<address> and [I@<address>");
+        check("a Unit$MockitoMock$yZCnPrJx, Unit$MockitoMock$x8rEKLqJ", "a Unit$<address>, Unit$<address>");
         check("wrote /tmp/tool-of-ann/run-12/test_a0/out.txt", "wrote <temporary>/test_a0/out.txt");
         check("wrote /scratch/tool-of-ann/run-last/a.txt", "wrote /scratch<temporary>/a.txt");
         check("wrote /tmp/unflake-state-aB12cd/tmp-65536/a.txt", "wrote <temporary>/a.txt");

@@ -17,7 +17,7 @@ const PLACES: [&str; 3] = ["/usr/lib/jvm", "/usr/java", "/opt/java"];
 const HOME_PLACES: [&str; 3] = [".sdkman/candidates/java", ".jdks", ".jenv/versions"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Jvm {
+struct InstalledJvm {
     home: PathBuf,
     vendor: String,
     /// 8, 17 …
@@ -45,8 +45,8 @@ pub(super) fn others(_: &PlanContext) -> OtherRuntimes {
 }
 
 /// Of another version the same vendor is preferred, and the nearest version.
-fn choose(own: &Jvm, all: &[Jvm]) -> OtherRuntimes {
-    let setting = |jvm: &Jvm| jvm.home.join("bin/java").to_string_lossy().into_owned();
+fn choose(own: &InstalledJvm, all: &[InstalledJvm]) -> OtherRuntimes {
+    let setting = |jvm: &InstalledJvm| jvm.home.join("bin/java").to_string_lossy().into_owned();
     let vendor = all.iter().find(|one| one.feature == own.feature && one.vendor != own.vendor).map(setting);
     let versions = all.iter().filter(|one| one.feature != own.feature);
     let version = versions.min_by_key(|one| (one.vendor != own.vendor, one.feature.abs_diff(own.feature)));
@@ -57,11 +57,11 @@ fn choose(own: &Jvm, all: &[Jvm]) -> OtherRuntimes {
     }
 }
 
-fn jvm(home: &Path) -> Option<Jvm> {
+fn jvm(home: &Path) -> Option<InstalledJvm> {
     let release = fs::read_to_string(home.join("release")).ok()?;
     home.join("bin/java").is_file().then_some(())?;
     let (vendor, feature) = described(&release)?;
-    Some(Jvm { home: home.to_owned(), vendor, feature })
+    Some(InstalledJvm { home: home.to_owned(), vendor, feature })
 }
 
 /// Vendor and feature version in a release file. Before Java 9, versions are `1.8.0_402`.
@@ -81,8 +81,8 @@ fn described(release: &str) -> Option<(String, u32)> {
 mod tests {
     use super::*;
 
-    fn jvm(home: &str, vendor: &str, feature: u32) -> Jvm {
-        Jvm { home: home.into(), vendor: vendor.to_owned(), feature }
+    fn jvm(home: &str, vendor: &str, feature: u32) -> InstalledJvm {
+        InstalledJvm { home: home.into(), vendor: vendor.to_owned(), feature }
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl ConfigurationParts {
             "best" | "delay-0ms" => fixed(Ok(self.best())),
             "uncontrolled" => ((0..runs).map(|run| self.uncontrolled(run)).collect(), None),
             "no-init" => fixed(Ok(self.without_initial_state())),
-            // Where every wait is delayed, a JVM takes minutes to start.
+            // Where every wait is delayed, some runtimes take minutes to start.
             "delay-50ms" => delay("50ms/100@0"),
             "delay-100ms" => delay("100ms/100@0"),
             "delay-200ms" => delay("200ms/100@0"),

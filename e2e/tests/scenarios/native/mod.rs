@@ -2,6 +2,7 @@
 //! and kept until their sources change.
 
 mod cpp;
+mod instruments;
 mod rust;
 
 use std::collections::BTreeMap;

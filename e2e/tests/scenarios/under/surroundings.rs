@@ -46,6 +46,24 @@ fn a_random_seed_fixes_every_source_of_randomness() {
     assert_eq!(java(), java());
 }
 
+/// An allocator may draw while it is not ready to allocate, as that of Chromium does.
+#[test]
+fn programs_with_their_own_allocator_start_under_seeds() {
+    let sandbox = Sandbox::new().file("own_allocator.c", include_str!("own_allocator.c"));
+    for words in [
+        "-DLIBRARY -shared -fPIC -o libearly.so own_allocator.c",
+        "-o own_allocator own_allocator.c -L. -learly -Wl,-rpath,$ORIGIN",
+    ] {
+        assert!(sandbox.command("cc").args(words.split(' ')).status().unwrap().success());
+    }
+    let command = ["timeout", "20", "./own_allocator"];
+    let drawn = || stdout_of_program(&sandbox, "--random-seed 3 --address-seed 5", &command).unwrap();
+    let first = drawn();
+    let (child, own) = first.split_once(' ').unwrap();
+    assert_ne!(child, own, "a forked process draws something else");
+    assert_eq!(drawn(), first);
+}
+
 /// Draws in every way that C++ has, and prints where memory is.
 const DRAWS: &str = r#"
 #include <cstdio>

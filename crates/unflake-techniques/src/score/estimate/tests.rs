@@ -319,15 +319,13 @@ fn shapes_from_short_to_long_are_told_apart() {
                     let right = (0..40).filter(is_right).count();
                     assert!(right >= 36, "{shape:?} {story:?}: {right} of 40");
                     all = (all.0 + right, all.1 + 40);
-                    let of_story = stories.entry(format!("{story:?}")).or_insert((0, 0, 40));
-                    *of_story = (of_story.0 + right, of_story.1 + 40, right.min(of_story.2));
+                    let of_story = stories.entry(format!("{story:?}")).or_insert((0, 0));
+                    *of_story = (of_story.0 + right, of_story.1 + 40);
                 }
             }
         }
     }
-    // Right, of all, and right of 40 at the shape with the fewest.
-    println!("{stories:?}");
-    assert!(stories.values().all(|(right, of, _)| 100 * right >= 95 * of), "{stories:?}");
+    assert!(stories.values().all(|(right, of)| 100 * right >= 95 * of), "{stories:?}");
     assert!(100 * all.0 >= 95 * all.1, "{all:?}");
 }
 
