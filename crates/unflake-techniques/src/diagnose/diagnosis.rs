@@ -100,6 +100,8 @@ pub struct Diagnosis {
     /// Steps that were started again, with another part of the budget, because what they found was not
     /// confirmed.
     prolonged: Vec<DiagnosisStep>,
+    /// What the latest of them found before.
+    unconfirmed: Vec<Finding>,
     sessions: u32,
     /// The test disturbs itself, and may be disturbed by others.
     is_self_polluting: bool,
@@ -143,6 +145,7 @@ impl Diagnosis {
             costs: Vec::new(),
             cut_short: Vec::new(),
             prolonged: Vec::new(),
+            unconfirmed: Vec::new(),
             sessions: 0,
             is_self_polluting: false,
         }
@@ -320,7 +323,11 @@ impl Diagnosis {
     fn finish(&mut self, done: RunningStep, recordings: Recordings<'_>) {
         let [test] = &self.matching[..] else { return };
         let about = |finding: &Finding| finding.test == *test && is_informative(finding);
-        let found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
+        let mut found: Vec<Finding> = done.technique.findings(recordings).into_iter().filter(about).collect();
+        if found.is_empty() && self.prolonged.contains(&done.cost.step) {
+            // What it saw before it was started again.
+            found = std::mem::take(&mut self.unconfirmed);
+        }
         self.costs.push(done.cost());
         let has_ended = done.technique.coverage().is_none_or(|coverage| coverage.complete);
         let took_all = done.left - self.budget.seconds_left() >= done.seconds * ALL;
@@ -330,9 +337,12 @@ impl Diagnosis {
             && self.has_few_seeds();
         let is_sure = found.iter().any(|finding| finding.confidence().is_some_and(|sure| sure < Confidence::Possible));
         let is_cut = !is_sure && (took_all || !has_ended || is_partial) && done.cost.step != DiagnosisStep::Retries;
-        if is_cut && !found.is_empty() && !self.prolonged.contains(&done.cost.step) && !self.budget.is_exhausted() {
+        // A failure in other worlds of a test that passes alone is worth another part of the time.
+        let has_hint = !found.is_empty() || done.cost.step == DiagnosisStep::CombinedFactors && done.count.is_mixed();
+        if is_cut && has_hint && !self.prolonged.contains(&done.cost.step) && !self.budget.is_exhausted() {
             // It was about to find something: nothing else is as likely to.
             self.prolonged.push(done.cost.step);
+            self.unconfirmed = found;
             self.left.push_front(done.cost.step);
             return;
         }

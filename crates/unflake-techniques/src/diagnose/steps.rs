@@ -61,7 +61,9 @@ impl DiagnosisStep {
     pub(crate) fn share(self) -> f64 {
         match self {
             Self::Factors => 0.5,
-            Self::CombinedFactors | Self::Order | Self::Schedules | Self::CompanySchedules => 0.35,
+            // Half of it where no world differs.
+            Self::CombinedFactors => 0.6,
+            Self::Order | Self::Schedules | Self::CompanySchedules => 0.35,
             Self::Speed | Self::Seeds => 0.3,
             Self::Company => 0.2,
             _ => 1.0,

@@ -13,6 +13,8 @@ use crate::environment::trials::{TrialRunner, TrialWorld};
 use crate::search::minimize::{Minimized, minimize};
 use crate::stats::failure_rate::{less_often, more_often};
 
+/// How much of its time it takes where no world differs.
+const PATIENCE: f64 = 0.5;
 /// Runs of the baseline. Where they differ, chance decides, and a single run in a world says little.
 const BASELINE_RUNS: u32 = 2;
 /// Worlds that run before those that differ are examined.
@@ -24,11 +26,12 @@ const REDUCED: usize = 2;
 
 /// `mixes`: settings that may matter only together. Returns effects that are proven or likely.
 pub(crate) async fn combined_screen(runner: &TrialRunner, worlds: &[TrialWorld], mixes: &[Vec<Factor>]) -> Vec<Effect> {
+    let seconds = runner.scheduler.seconds_left();
     let baseline = runner.run(&[(TrialWorld::BASELINE, BASELINE_RUNS)]).await[0];
     if baseline.is_mixed() || baseline.runs == 0 {
         return Vec::new();
     }
-    let mut screen = Screen { runner, usual: baseline.failed > 0, same: Vec::new() };
+    let mut screen = FactorScreen { runner, usual: baseline.failed > 0, same: Vec::new() };
     for some in combined(worlds, mixes).chunks(AT_ONCE) {
         let results = runner.run(&once(some)).await;
         let (mut differing, mut same) = (Vec::new(), Vec::new());
@@ -44,14 +47,15 @@ pub(crate) async fn combined_screen(runner: &TrialRunner, worlds: &[TrialWorld],
         runner.exclude_unusable(&differing).await;
         differing.retain(|world| screen.differs(world));
         let effects = screen.examined(differing).await;
-        if !effects.is_empty() || runner.is_exhausted() {
+        let is_long = runner.scheduler.seconds_left() < seconds * (1.0 - PATIENCE);
+        if !effects.is_empty() || runner.is_exhausted() || is_long {
             return effects;
         }
     }
     Vec::new()
 }
 
-struct Screen<'a> {
+struct FactorScreen<'a> {
     runner: &'a TrialRunner,
     /// Whether it fails at the baseline.
     usual: bool,
@@ -59,7 +63,7 @@ struct Screen<'a> {
     same: Vec<TrialWorld>,
 }
 
-impl Screen<'_> {
+impl FactorScreen<'_> {
     fn differs(&self, world: &TrialWorld) -> bool {
         let there = self.runner.failures(world);
         there.runs > 0 && (there.failed > 0) != self.usual

@@ -109,8 +109,12 @@ fn when(effect: &Effect, log: &TrialLog) -> String {
         }
     });
     match effect.factors.len() {
-        // Unconfirmed changes of many settings of one factor.
-        several if several > NAMED => format!("with {several} {} changed", effect.factors[0].kind().plural),
+        // Unconfirmed changes of many settings of one factor, or of many factors.
+        several if several > NAMED => {
+            let first = effect.factors[0].kind();
+            let is_one = effect.factors.iter().all(|factor| factor.kind() == first);
+            format!("with {several} {} changed", if is_one { first.plural } else { "factors" })
+        }
         _ => each.collect::<Vec<_>>().join(" and "),
     }
 }
