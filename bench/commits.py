@@ -21,7 +21,7 @@ from plain_server import PlainRuns
 HERE = Path(__file__).resolve().parent
 PLAIN = ["-q", "-p", "no:cacheprovider", "-p", "no:testmon", "-p", "no:randomly"]
 LONGEST = 240  # Seconds of a run of the suite.
-# Nobody's tests read these, so their commits are counted and not run.
+# No test reads these, so their commits are counted and not run.
 PROSE = re.compile(r"^(docs?/|\.github/|\.circleci/|\.gitlab)|(^|/)(CHANGES|CHANGELOG|HISTORY|README|AUTHORS|CONTRIBUTING|LICENSE)[^/]*$|\.(md|rst)$")
 
 

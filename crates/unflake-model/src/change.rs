@@ -128,7 +128,7 @@ pub struct ChangedFunctions {
     pub users: Option<NameUsers>,
 }
 
-/// Who uses changed names of a file, in the whole repository. In doubt somebody does.
+/// Who uses changed names of a file, in the whole repository. In doubt, they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NameUsers {
     /// By file: functions that contain one of the names. [`ChangedFunctions::MODULE`]: everybody who ran

@@ -57,7 +57,7 @@ class WrittenFiles:
         self._roots = tuple(os.path.realpath(root) + os.sep for root in roots)
         self._ignored = IGNORED_ROOTS + tuple(os.path.realpath(one) + os.sep for one in [side] + list(ignored) if one)
         self.entries = {}  # By path: what was there before the first write; None: nothing.
-        self._drawn = set()  # Names that `tempfile` has drawn at random: nobody else meets them.
+        self._drawn = set()  # Names that `tempfile` has drawn at random: no other session uses them.
         self._journaled, self._bytes, self._copies = set(), 0, 0
         self._busy = set()  # Threads inside of the hook.
         # Tests may replace these.

@@ -327,7 +327,7 @@ impl PoolService {
             let Some(engine) = self.engines.get(&owner) else { continue };
             self.next_order += 1;
             debug!(worker = worker.number, sessions = sessions.len(), "sessions given to a worker");
-            // One that cannot be told is silent.
+            // A worker that cannot be reached is handled where its link ends.
             if let Err(error) = worker.run(self.next_order, owner, &engine.launch, sessions) {
                 debug!(%error, "the order cannot be written");
             }

@@ -12,7 +12,7 @@ const PARALLEL: &str = "Lorg/junit/jupiter/api/parallel/";
 
 /// So many readers of a resource may run at once.
 const READERS: u32 = u32::MAX;
-/// Superclasses that are looked at.
+/// How many superclasses are followed.
 const MOST_SUPERCLASSES: usize = 20;
 
 /// The needs of a class and of its methods.

@@ -125,7 +125,7 @@ struct StatementUse {
     makes: Makes,
 }
 
-/// What becomes of a name that a statement uses.
+/// How a statement uses a name.
 #[derive(Debug)]
 enum Makes {
     Names(BTreeSet<String>),
