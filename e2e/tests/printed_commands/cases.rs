@@ -28,12 +28,13 @@ pub(crate) struct Case {
 }
 
 /// Each runner and each technique once.
-const QUICK: [&str; 12] = [
+const QUICK: [&str; 13] = [
     "rerun::python::real_bug",
     "rerun::python::polluted_cache",
     "rerun::python::hang",
     "rerun::rust::real_bug",
-    "rerun::rust::leaked_environment_variable",
+    "rerun::rust::leaked_environment_variable::run",
+    "rerun::rust::leaked_environment_variable::order",
     "rerun::cpp::real_bug",
     "order::python::brittle::order",
     "order::python::brittle::nio",
