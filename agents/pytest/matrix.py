@@ -91,7 +91,7 @@ def environment(directory, python, version, pytest, extra):
 
 def flaky_tests(run, output):
     """The failing tests, if each passes alone; none if that is not known."""
-    failing = re.findall(r"^FAILED (\S+?)(?: - .*)?$", output, re.MULTILINE)
+    failing = re.findall(r"^FAILED (.+?)(?: - .*)?$", output, re.MULTILINE)
     if len(failing) > MOST_FLAKY or re.search(r"^ERROR ", output, re.MULTILINE):
         return []
     passes = lambda test: all(run([test]).returncode == 0 for _ in range(RERUNS))

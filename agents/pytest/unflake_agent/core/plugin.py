@@ -25,6 +25,7 @@ from .forwarded_reports import ReportForwarder, replay_reports, why_one_process
 from .items import node_path
 from .private_world import PrivateWorld
 from .random_state import set_seed
+from .written_files import WrittenFiles
 
 # Options that make pytest and common plugins write reports. A fork server must not write any.
 REPORT_OPTIONS = "xmlpath", "report_log", "resultlog", "htmlpath", "allure_report_dir", "json_report", "csv_path", "pastebin"
@@ -244,7 +245,7 @@ class Agent(AttemptPlugin):
         if self._written is None:
             config = self._session.config
             roots = str(config.rootpath), os.getcwd()
-            self._written = load("core.written_files").WrittenFiles(self._side, roots, pytest_directories(config))
+            self._written = WrittenFiles(self._side, roots, pytest_directories(config))
         return self._written
 
     def _own_descriptors(self):
