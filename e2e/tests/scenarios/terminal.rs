@@ -151,6 +151,14 @@ fn config_prints_values_and_sources() {
     output-limit  65536  default
     private  all  default
     private-keep  (none)  default
+    engine  local  default
+    engine-directory  (below the cache directory)  default
+    engine-options  (none)  default
+    engine-inputs  (none)  default
+    engine-shared  (none)  default
+    engine-node-directory  (below /var/tmp)  default
+    engine-wrapper  (none)  default
+    engine-wait  300s  default
     results  (none)  default
     one-test  (none)  default
     classpath-file  (none)  default

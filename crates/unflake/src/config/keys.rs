@@ -242,7 +242,7 @@ pub(crate) static KEYS: [SettingKey; 30] = [
         name: "engine-directory",
         value: "DIR",
         help: "Directory that all machines see, for inputs and results",
-        default: "`unflake/cluster` in the cache directory",
+        default: "below the cache directory",
         file: "\"/home/ann/unflake\"",
         heading: MACHINES,
         ..OTHER
