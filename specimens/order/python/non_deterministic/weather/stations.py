@@ -1,17 +1,15 @@
 """Which of three stations is asked next. All processes of a user take turns, so that none is asked more than others."""
-import fcntl
+import subprocess
 from pathlib import Path
 
 READINGS = (21.5, 21.4, 21.6)
 TURN = Path.home() / ".weather-turn"
+# A service of the user counts the turns.
+COUNT = 'exec 9>>"$0"; flock 9; printf . >&9; wc -c < "$0"'
 
 
 def reading():
-    with open(TURN, "a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        turn = len(file.read())
-        file.write(".")
+    turn = int(subprocess.check_output(["sh", "-c", COUNT, str(TURN)])) - 1
     return READINGS[turn % len(READINGS)]
 
 
