@@ -37,7 +37,7 @@ PATH_ARGUMENTS = {
     "shutil.rmtree": ((0, 1),),
 }
 MOVES_TREE = frozenset(("os.rename", "shutil.rmtree"))
-EVENTS = frozenset(("open", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
+EVENTS = frozenset(("open", "socket.bind", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
 
 
 class FileEntry:
