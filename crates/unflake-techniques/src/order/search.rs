@@ -152,8 +152,7 @@ impl OrderSearch {
     /// Searches the whole suite. `None`: budget exhausted.
     async fn search_all(&self) -> Option<()> {
         let n = self.progress.borrow().suite.len();
-        let compares = self.config.state && !self.config.thorough && !self.progress.borrow().isolated && n > FEW;
-        match compares && !self.config.own_order {
+        match self.compares_state(n) {
             true => self.each_compared((0..n).collect()).await?,
             false => self.each_alone((0..n).collect()).await?,
         }
@@ -211,6 +210,14 @@ impl OrderSearch {
             self.progress.borrow_mut().alone.extend(known);
         }
         Some(())
+    }
+
+    /// Whether the state of so many tests is compared instead of running all pairs. Forks share what is
+    /// remembered of it; other environments do not.
+    fn compares_state(&self, tests: usize) -> bool {
+        let OrderConfig { state, thorough, own_order, fresh_by, .. } = self.config;
+        let is_cheap = fresh_by == Isolation::Fork && !self.progress.borrow().isolated;
+        state && !thorough && !own_order && is_cheap && tests > FEW
     }
 
     /// Runs each test alone and compares the state that it leaves with the one before.
