@@ -1,8 +1,8 @@
-//! Copies of multi-release jars without the entries of their version directories, for the front of a
-//! class path.
+//! Copies of multi-release jars without the entries of their version directories, for the front of
+//! a class path.
 //!
-//! A JVM answers `getResource("")` with such a directory if the jar comes first, where it would name the
-//! directory of the compiled tests.
+//! A JVM answers `getResource("")` with such a directory if the jar comes first, where it would name
+//! the directory of the compiled tests.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,8 +14,8 @@ const END_LENGTH: usize = 22;
 const ENTRY: &[u8] = b"PK\x01\x02";
 const ENTRY_LENGTH: usize = 46;
 
-/// The path of a copy in the cache, under the same name. The path itself, if the jar has no such entries
-/// or cannot be copied.
+/// The path of a copy in the cache, under the same name. The path itself, if the jar has no such
+/// entries or cannot be copied.
 pub(crate) fn without_version_directories(path: String, cache: &Path) -> String {
     copy(Path::new(&path), cache).unwrap_or(path)
 }
@@ -36,7 +36,8 @@ fn copy(jar: &Path, cache: &Path) -> Option<String> {
     Some(copy.to_str()?.to_owned())
 }
 
-/// The archive without these entries in its directory. None: there are none, or it has another format.
+/// The archive without these entries in its directory. None: there are none, or it has another
+/// format.
 fn without_entries(jar: &[u8]) -> Option<Vec<u8>> {
     let end = jar.windows(END.len()).rposition(|bytes| bytes == END)?;
     let (size, start) = (number(jar, end + 12, 4)?, number(jar, end + 16, 4)?);

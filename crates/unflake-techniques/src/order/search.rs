@@ -212,8 +212,8 @@ impl OrderSearch {
         Some(())
     }
 
-    /// Whether the state of so many tests is compared instead of running all pairs. Forks share what is
-    /// remembered of it; other environments do not.
+    /// Whether the state of so many tests is compared instead of running all pairs. Forks share what
+    /// is remembered of it; other environments do not.
     fn compares_state(&self, tests: usize) -> bool {
         let OrderConfig { state, thorough, own_order, fresh_by, .. } = self.config;
         let is_cheap = fresh_by == Isolation::Fork && !self.progress.borrow().isolated;
