@@ -12,6 +12,8 @@ import stat
 import sys
 import threading
 
+from ..common.boundary import guarded
+
 MAX_FILE = 16 << 20
 MAX_BYTES = 64 << 20
 MAX_TREE = 1000
@@ -34,6 +36,7 @@ PATH_ARGUMENTS = {
     "shutil.rmtree": ((0, 1),),
 }
 MOVES_TREE = frozenset(("os.rename", "shutil.rmtree"))
+EVENTS = frozenset(("open", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
 
 
 class FileEntry:
@@ -73,7 +76,13 @@ class WrittenFiles:
         """From now on writes are recorded. An audit hook cannot be removed."""
         if not self._is_started:
             self._is_started = True
-            sys.addaudithook(self._hook)
+            record = self._hook
+
+            def hook(event, arguments):
+                if event in EVENTS:
+                    record(event, arguments)
+
+            sys.addaudithook(hook)
 
     def begin_run(self):
         """What is written from here on is journaled again: unflake may have restored files."""
@@ -87,6 +96,7 @@ class WrittenFiles:
         """The agent itself is about to write to a file."""
         self._journal(path, self._describe(path))
 
+    @guarded
     def _hook(self, event, arguments):
         if event == "open":
             if len(arguments) == 3 and type(arguments[2]) is int and arguments[2] & self._writing:
