@@ -22,7 +22,7 @@ CHANGES = {
     "another version": lambda at: (at / "shop-1.dist-info").rename(at / "shop-2.dist-info"),
     "one more": lambda at: (at / "till-1.dist-info").mkdir(),
     "a module without a distribution": lambda at: (at / "till.py").write_text(""),
-    "the place of an editable install": lambda at: (at / "shop.pth").write_text("/home/bob/shop/src\n"),
+    "the place of an editable install": lambda at: (at / "shop.pth").write_text("/home/ann/till/src\n"),
     "an entry point": lambda at: (at / "shop-1.dist-info" / "entry_points.txt").write_text("[pytest11]\nshop = shop\n"),
 }
 
