@@ -298,7 +298,7 @@ fn requirements_count_for_every_test_where_something_else_is_installed() {
     assert_eq!(list("--learn --base HEAD"), nothing);
     sandbox.write("requirements.txt", "mock==2\n");
     sandbox.write("Makefile", "all:\n");
-    sandbox.write("pyproject.toml", &project.replace("[]", "['mock==2']"));
+    sandbox.write("pyproject.toml", project.replace("[]", "['mock==2']"));
     assert_eq!(list("--base HEAD"), ["test_reads"], "the same is installed");
     assert_eq!(list("--base HEAD"), ["test_reads"], "once more");
     std::fs::write(metadata.join("RECORD"), "mock.py,sha256=2,1\n").unwrap();
@@ -307,9 +307,9 @@ fn requirements_count_for_every_test_where_something_else_is_installed() {
     assert_eq!(list("--base HEAD"), ["test_reads"]);
     sandbox.commit("requirements, too");
     assert_eq!(list("--base HEAD"), ["test_reads"], "they have changed since the dependencies were recorded");
-    sandbox.write("pyproject.toml", &project.replace("addopts = ''", "addopts = '-q'"));
+    sandbox.write("pyproject.toml", project.replace("addopts = ''", "addopts = '-q'"));
     assert_eq!(list("--base HEAD").len(), 4, "the configuration of pytest");
-    sandbox.write("pyproject.toml", &project.replace("[]", "['mock==2']"));
+    sandbox.write("pyproject.toml", project.replace("[]", "['mock==2']"));
     let started = sandbox.unflake(affected("--base HEAD~1", PYTEST)).env("PYTHONPATH", &installed);
     let started = started.env("TOX_ENV_NAME", "py").finish().expect_exit(0);
     assert_eq!(started.stdout.lines().count(), 4, "such a tool may install, and reads more");
