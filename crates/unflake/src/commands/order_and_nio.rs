@@ -275,7 +275,7 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Comman
     let repository = compare.repository().map_err(CommandError::usage)?;
     let with_option = |error: unflake_git::GitError| CommandError::usage(format!("--changed: {error}"));
     let base = repository.base(settings.base.value.as_deref(), &[]).map_err(with_option)?;
-    let changes = repository.changes(&base, &unflake_runners::global_inputs(), &[]).map_err(with_option)?;
+    let changes = repository.changes(&base, &unflake_runners::global_inputs(), &[], &[]).map_err(with_option)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));
     let mut names = Vec::new();
     for change in &changes.files {
