@@ -1,6 +1,7 @@
 """What files were before this process wrote to them, recorded by an audit hook right before each write.
 
-Forks share all files, and compared sessions must find the same ones. unflake watches the project
+Forks share all files, and compared sessions must find the same ones. They share ports, too: the journal
+names those that were chosen and bound. unflake watches the project
 itself; what is written elsewhere, such as in the home directory, is in a journal that it reads
 after a session. Writes of other programs that tests start are not seen.
 """
@@ -36,7 +37,7 @@ PATH_ARGUMENTS = {
     "shutil.rmtree": ((0, 1),),
 }
 MOVES_TREE = frozenset(("os.rename", "shutil.rmtree"))
-EVENTS = frozenset(("open", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
+EVENTS = frozenset(("open", "socket.bind", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
 
 
 class FileEntry:
@@ -106,8 +107,22 @@ class WrittenFiles:
             self._record_all(event, [(path, arguments[fd] if fd and fd < len(arguments) else None) for path, fd in found])
         elif event == "sqlite3.connect" and arguments:
             self._record_all(event, [(name, None) for name in self._database(arguments[0])])
+        elif event == "socket.bind" and len(arguments) == 2:
+            try:
+                self._record_address(arguments[1])
+            except Exception:
+                pass  # A test has replaced what this needs, or there is no space left.
         elif event in ("tempfile.mkstemp", "tempfile.mkdtemp") and arguments and type(arguments[0]) is str:
             self._drawn.add(arguments[0])
+
+    def _record_address(self, address):
+        if type(address) is tuple and len(address) > 1 and type(address[1]) is int and address[1] > 0:
+            port = address[1]
+            if ("port", port) not in self._journaled:
+                self._journaled.add(("port", port))
+                self._append({"port": port})
+        elif type(address) in (str, bytes) and address[:1] not in ("", "\0", b"", b"\0"):
+            self._record_all("socket.bind", [(address, None)])
 
     def _database(self, name):
         name = self._text(name)
@@ -227,6 +242,9 @@ class WrittenFiles:
             line.update(copy=entry.stored_at and entry.stored_at[0], mode=entry.mode)
             if entry.kind != "directory":
                 line["modified"] = entry.stamp[1]
+        self._append(line)
+
+    def _append(self, line):
         try:
             data = (self._dumps(line) + "\n").encode()
         except UnicodeEncodeError:
