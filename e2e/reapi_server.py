@@ -118,7 +118,7 @@ class Server:
         elif name == "server":
             command = [str(python.with_name("bgd")), "server", "start", str(self.place / "server.yml")]
         else:
-            environment["UNFLAKE_TEST_WORKER"] = self.mark(name)
+            environment["REAPI_TEST_WORKER"] = self.mark(name)
             (self.place / name).mkdir(exist_ok=True)
             command = [str(python), str(here / "reapi_worker.py"), name, "127.0.0.1:%d" % self.ports[0], str(self.place / name)]
         with open(self.place / (name + ".out"), "ab") as log:
@@ -138,7 +138,7 @@ class Server:
 
     def kill_actions(self, worker):
         """Kills what a worker runs: it has the mark of the worker in its environment."""
-        mark = ("UNFLAKE_TEST_WORKER=" + self.mark(worker)).encode()
+        mark = ("REAPI_TEST_WORKER=" + self.mark(worker)).encode()
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (process / "environ").read_bytes().split(b"\0"):

@@ -188,7 +188,7 @@ class Worker:
         try:
             self.storage.unpack(action.input_root_digest, root)
             environment = {one.name: one.value for one in command.environment_variables}
-            environment["UNFLAKE_TEST_WORKER"] = os.environ["UNFLAKE_TEST_WORKER"]
+            environment["REAPI_TEST_WORKER"] = os.environ["REAPI_TEST_WORKER"]
             process = subprocess.Popen(
                 list(command.arguments),
                 cwd=str(root / command.working_directory),

@@ -23,7 +23,7 @@ pub use built_specimen::built;
 pub use mount::Mount;
 pub use postgres::{Pooler, PostgresServer, pooler, server};
 pub use printed_command::{Pasted, PrintedCommand};
-pub use reapi::{ReapiServer, reapi};
+pub use reapi::{ReapiCluster, reapi};
 pub use run_output::RunOutput;
 pub use running_process::RunningProcess;
 pub use sample_projects::{flaky, shop};

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::{Invocation, python, repository};
 
-pub struct ReapiServer {
+pub struct ReapiCluster {
     dir: PathBuf,
     /// Without TLS, and with.
     ports: (u16, u16),
@@ -21,12 +21,12 @@ pub struct ReapiServer {
 
 /// The server of this process, started on first use. Without its programs the test fails instead of
 /// being skipped.
-pub fn reapi() -> &'static ReapiServer {
-    static SERVER: OnceLock<ReapiServer> = OnceLock::new();
-    SERVER.get_or_init(ReapiServer::start)
+pub fn reapi() -> &'static ReapiCluster {
+    static SERVER: OnceLock<ReapiCluster> = OnceLock::new();
+    SERVER.get_or_init(ReapiCluster::start)
 }
 
-impl ReapiServer {
+impl ReapiCluster {
     /// A server of its own, for tests that kill parts of it.
     pub fn start() -> Self {
         let dir = tempfile::Builder::new().prefix("reapi").tempdir().expect("a directory can be made").keep();
@@ -98,7 +98,7 @@ impl ReapiServer {
 
 impl Invocation<'_> {
     /// Runs its sessions on the workers of a server, which have the interpreter of the tests.
-    pub fn on_server(self, server: &ReapiServer) -> Self {
+    pub fn on_server(self, server: &ReapiCluster) -> Self {
         let environment = python().parent().and_then(Path::parent).expect("it is in bin/");
         let base = python().canonicalize().expect("it exists");
         let base = base.parent().and_then(Path::parent).expect("it is in bin/");

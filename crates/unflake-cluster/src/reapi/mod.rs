@@ -30,7 +30,7 @@ use crate::inputs::{DigestCache, SentInputs, files_to_send};
 use crate::pool::{ClusterError, ClusterSettings, JobState, JobSystem, MachinePool, SubmitError};
 use crate::reapi::client::ReapiClient;
 use crate::reapi::orders::{ActionMaker, OrderTask};
-use crate::reapi::protocol::{Command, Platform, named_values};
+use crate::reapi::protocol::{ActionCommand, Platform, named_values};
 use crate::reapi::store::{Blobs, batch_size, upload};
 use crate::reapi::tree::{EVENTS, PROGRAM, RUN, TreeBuilder};
 
@@ -146,7 +146,7 @@ impl JobSystem for Reapi {
                 let arguments = [format!("./{PROGRAM}"), "engine-worker".to_owned(), RUN.to_owned(), "0".to_owned()];
                 let properties = named_values(&self.server.properties);
                 let platform = (!properties.is_empty()).then_some(Platform { properties });
-                let command = Command {
+                let command = ActionCommand {
                     arguments: open.wrapper.iter().cloned().chain(arguments).collect(),
                     environment_variables: named_values(&self.server.environment),
                     output_files: vec![EVENTS.to_owned()],
@@ -162,7 +162,7 @@ impl JobSystem for Reapi {
                     job,
                     command,
                     timeout: self.server.timeout,
-                    progress: orders::Progress::default(),
+                    progress: orders::ActionProgress::default(),
                 };
                 open.maker.insert(Arc::new(maker)).clone()
             }

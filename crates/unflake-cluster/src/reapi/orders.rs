@@ -14,7 +14,7 @@ use unflake_model::{Event, World, WorldId};
 
 use super::client::ReapiClient;
 use super::execution::{ActionEnd, Watcher, execute, is_executing};
-use super::protocol::{Action, ActionResult, Command, Digest, Seconds};
+use super::protocol::{Action, ActionCommand, ActionResult, Digest, Seconds};
 use super::store::{Blobs, download, upload};
 use super::tree::{EVENTS, JOB, ORDERS, TreeBuilder};
 use crate::files::{BEAT, WorkerFiles, write_whole};
@@ -36,20 +36,20 @@ pub(super) struct ActionMaker {
     pub(super) inputs: Blobs,
     pub(super) tree: TreeBuilder,
     pub(super) job: Vec<u8>,
-    pub(super) command: Command,
+    pub(super) command: ActionCommand,
     pub(super) timeout: Option<Duration>,
-    pub(super) progress: Progress,
+    pub(super) progress: ActionProgress,
 }
 
 /// What is known of all actions of the run.
-pub(super) struct Progress {
+pub(super) struct ActionProgress {
     /// When an action was last seen on a worker.
     moved: Mutex<Instant>,
     /// How many actions in a row could not run sessions.
     failures: AtomicU32,
 }
 
-impl Default for Progress {
+impl Default for ActionProgress {
     fn default() -> Self {
         Self { moved: Mutex::new(Instant::now()), failures: AtomicU32::new(0) }
     }

@@ -26,7 +26,7 @@ pub(super) struct Digest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Directory {
+pub(super) struct InputDirectory {
     #[prost(message, repeated, tag = "1")]
     pub(super) files: Vec<FileNode>,
     #[prost(message, repeated, tag = "2")]
@@ -67,7 +67,7 @@ pub(super) struct Platform {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Command {
+pub(super) struct ActionCommand {
     #[prost(string, repeated, tag = "1")]
     pub(super) arguments: Vec<String>,
     #[prost(message, repeated, tag = "2")]
@@ -341,7 +341,7 @@ mod tests {
             b"\x0a\x06\x0a\x02ab\x10\x03\x12\x05\x0a\x01c\x10\x01\x32\x02\x08\x3c\x38\x01"
         );
         let file = FileNode { name: "f".to_owned(), digest: Some(digest), is_executable: true };
-        let tree = Directory { files: vec![file], directories: Vec::new() };
+        let tree = InputDirectory { files: vec![file], directories: Vec::new() };
         assert_eq!(tree.encode_to_vec(), b"\x0a\x0d\x0a\x01f\x12\x06\x0a\x02ab\x10\x03\x20\x01");
     }
 }

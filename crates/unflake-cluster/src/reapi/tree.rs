@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use prost::Message;
 
-use super::protocol::{Digest, Directory, DirectoryNode, FileNode};
+use super::protocol::{Digest, DirectoryNode, FileNode, InputDirectory};
 use super::store::Blobs;
 
 /// The directory of the run in an action, and the files of its only worker.
@@ -61,7 +61,8 @@ impl TreeBuilder {
     pub(super) fn store(self, blobs: &mut Blobs) -> Digest {
         let file =
             |(name, digest): (String, Digest)| FileNode { is_executable: name == PROGRAM, name, digest: Some(digest) };
-        let mut directory = Directory { files: self.files.into_iter().map(file).collect(), directories: Vec::new() };
+        let mut directory =
+            InputDirectory { files: self.files.into_iter().map(file).collect(), directories: Vec::new() };
         for (name, node) in self.directories {
             let digest = match node {
                 TreeNode::Open(tree) => tree.store(blobs),

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use e2e::{ReapiServer, RunOutput, Sandbox, reapi};
+use e2e::{ReapiCluster, RunOutput, Sandbox, reapi};
 
 use super::{SHOP, SLOW, attempts, essences, machines};
 
-fn search(sandbox: &Sandbox, words: &str, server: Option<&ReapiServer>) -> RunOutput {
+fn search(sandbox: &Sandbox, words: &str, server: Option<&ReapiCluster>) -> RunOutput {
     let unflake = sandbox.unflake(words.split(' ')).json().args(["--", "python", "-m", "pytest"]);
     match server {
         Some(server) => unflake.on_server(server).finish(),
@@ -31,7 +31,7 @@ fn searches_on_a_server_find_what_they_find_here() {
 
 #[test]
 fn sessions_of_a_killed_worker_run_elsewhere_and_count_once() {
-    let server = ReapiServer::start();
+    let server = ReapiCluster::start();
     let sandbox = Sandbox::with_tests(SLOW);
     let searching = ["nio", "--thorough", "--no-state", "--for", "0", "--jobs", "4"];
     let unflake = sandbox.unflake(searching).json().args(["--", "python", "-m", "pytest"]).on_server(&server);
@@ -49,7 +49,7 @@ fn sessions_of_a_killed_worker_run_elsewhere_and_count_once() {
 
 #[test]
 fn a_killed_server_delays_nothing_but_results() {
-    let server = ReapiServer::start();
+    let server = ReapiCluster::start();
     let sandbox = Sandbox::with_tests(SLOW);
     let searching = ["nio", "--thorough", "--no-state", "--for", "0", "--jobs", "4"];
     let unflake = sandbox.unflake(searching).json().args(["--", "python", "-m", "pytest"]).on_server(&server);
