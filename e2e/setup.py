@@ -49,6 +49,7 @@ PROGRAMS = {
     "gradle": ["gradle"],
     "javac": ["default-jdk-headless"],
     "Xvfb": ["xvfb"],
+    "curl": ["curl"],
     "openssl": ["openssl"],
     "sbatch": ["slurm-wlm"],
     "munge": ["munge"],
