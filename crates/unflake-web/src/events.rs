@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ServerEvent {
     pub name: &'static str,
     /// What a client that reconnects sends as `Last-Event-ID`.
     pub id: Option<i64>,
@@ -26,9 +26,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Feed {
     /// Empty: nothing yet.
-    More(Vec<Event>),
+    More(Vec<ServerEvent>),
     /// The stream ends after these.
-    Last(Vec<Event>),
+    Last(Vec<ServerEvent>),
 }
 
 /// Where the events of a stream come from. It is asked again and again, on a thread that may block.
@@ -37,7 +37,7 @@ pub type EventSource = Box<dyn FnMut() -> Feed + Send>;
 struct Streamed {
     /// None: it has ended.
     source: Option<EventSource>,
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<ServerEvent>,
 }
 
 pub(crate) fn stream(source: EventSource) -> Sse<impl Stream<Item = Result<sse::Event, Infallible>>> {
@@ -65,7 +65,7 @@ pub(crate) fn stream(source: EventSource) -> Sse<impl Stream<Item = Result<sse::
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
-fn encoded(event: Event) -> sse::Event {
+fn encoded(event: ServerEvent) -> sse::Event {
     let encoded = sse::Event::default().event(event.name).data(event.data);
     match event.id {
         Some(id) => encoded.id(id.to_string()),

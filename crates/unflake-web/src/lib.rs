@@ -19,7 +19,7 @@ mod site;
 mod stall_guard;
 mod tls;
 
-pub use events::{Event, EventSource, Feed};
+pub use events::{EventSource, Feed, ServerEvent};
 pub use request::{Method, Request};
 pub use response::Response;
 pub use server::{Server, Stopper};

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::connection::TIMEOUT;
-    use crate::{Event, Feed};
+    use crate::{Feed, ServerEvent};
 
     /// Runs `visit` against a server, and asserts that the server stops.
     fn serving(visit: impl FnOnce(SocketAddr)) {
@@ -179,7 +179,7 @@ mod tests {
         let mut asked = 0;
         Box::new(move || {
             asked += 1;
-            let event = |name, data: &str| Event { name, id: Some(asked), data: data.to_owned() };
+            let event = |name, data: &str| ServerEvent { name, id: Some(asked), data: data.to_owned() };
             match asked {
                 1 => Feed::More(Vec::new()),
                 2 => Feed::More(vec![event("one", "a\nb")]),

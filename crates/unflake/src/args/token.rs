@@ -1,7 +1,7 @@
 //! Options of `unflake token`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use unflake_store::Role;
+use unflake_store::AccessRole;
 
 use crate::args::help::{READS, long_help};
 use crate::args::options::setting_options::StoreOption;
@@ -55,7 +55,7 @@ pub(crate) enum RoleName {
     Write,
 }
 
-impl From<RoleName> for Role {
+impl From<RoleName> for AccessRole {
     fn from(name: RoleName) -> Self {
         match name {
             RoleName::Read => Self::Read,

@@ -5,7 +5,7 @@ use std::env;
 use nix::unistd::{User, getuid};
 use unflake_model::Timestamp;
 use unflake_report::{TimeZone, one_line};
-use unflake_store::{AuditEntry, NewToken, Role, StoreLocation, StoredToken};
+use unflake_store::{AccessRole, AuditEntry, NewToken, StoreLocation, StoredToken};
 
 use crate::args::token::{NewTokenArgs, TokenCommand};
 use crate::context::Context;
@@ -55,7 +55,7 @@ fn create(args: &NewTokenArgs, location: &StoreLocation) -> Result<(), CommandEr
             .hint("give `--days` a number in this range; a token can be created anew when it expires"));
     }
     let secret = format!("unflake_{}", new_secret(BYTES)?);
-    let (role, now) = (Role::from(args.role), recorder::now());
+    let (role, now) = (AccessRole::from(args.role), recorder::now());
     let expires = Timestamp(now.0 + args.days * DAY);
     let token = NewToken { name, secret: &secret, role, created: now, expires };
     let detail = format!("{role}, {} days", args.days);

@@ -1,6 +1,6 @@
 //! Who sends a request, and what they may do.
 
-use unflake_store::{Role, Store};
+use unflake_store::{AccessRole, Store};
 use unflake_web::{Request, Response};
 
 use super::listen::{Listening, Proxies};
@@ -27,7 +27,7 @@ pub(super) struct Access {
 pub(super) struct Caller {
     /// As the audit log names them. None: somebody on this machine.
     pub(super) name: Option<String>,
-    pub(super) role: Role,
+    pub(super) role: AccessRole,
 }
 
 /// Why nobody may do anything.
@@ -70,7 +70,7 @@ impl Access {
         {
             return Ok(Ok(proxies.caller(user)));
         }
-        let reader = Caller { name: None, role: Role::Read };
+        let reader = Caller { name: None, role: AccessRole::Read };
         Ok(if self.start_token.is_some() { Ok(reader) } else { Err(Stranger::Unknown) })
     }
 
@@ -81,7 +81,7 @@ impl Access {
         token_of: &mut impl FnMut(&str) -> Result<Option<Caller>, CommandError>,
     ) -> Result<Option<Caller>, CommandError> {
         if self.start_token.as_deref().is_some_and(|own| is_same(own, secret)) {
-            return Ok(Some(Caller { name: Some(local_user()), role: Role::Write }));
+            return Ok(Some(Caller { name: Some(local_user()), role: AccessRole::Write }));
         }
         if secret.is_empty() { Ok(None) } else { token_of(secret) }
     }
@@ -97,7 +97,7 @@ impl Access {
 
 impl Caller {
     pub(super) fn may_write(&self) -> bool {
-        self.role >= Role::Write
+        self.role >= AccessRole::Write
     }
 
     /// The one whose valid token this is.
@@ -110,7 +110,7 @@ impl Caller {
 impl Proxies {
     fn caller(&self, user: &str) -> Caller {
         let may_write = self.writers.iter().any(|writer| writer == "*" || writer == user);
-        Caller { name: Some(user.to_owned()), role: if may_write { Role::Write } else { Role::Read } }
+        Caller { name: Some(user.to_owned()), role: if may_write { AccessRole::Write } else { AccessRole::Read } }
     }
 }
 

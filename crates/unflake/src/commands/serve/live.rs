@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use unflake_model::{Outcome, Purpose, TestId, Timestamp};
 use unflake_store::{Run, RunId};
-use unflake_web::{Event, EventSource, Feed, Request};
+use unflake_web::{EventSource, Feed, Request, ServerEvent};
 
 use super::routes::Routes;
 use super::runs;
@@ -22,7 +22,7 @@ struct Listener {
     run: RunId,
     /// The latest attempt that was sent.
     after: i64,
-    progress: Option<Progress>,
+    progress: Option<RunProgress>,
 }
 
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ struct LiveAttemptData<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-struct Progress {
+struct RunProgress {
     attempts: u64,
     listed: Option<u32>,
 }
@@ -98,11 +98,11 @@ impl Listener {
     }
 }
 
-fn progress(run: &Run) -> Progress {
-    Progress { attempts: run.attempts, listed: run.listed.map(|(listed, _)| listed) }
+fn progress(run: &Run) -> RunProgress {
+    RunProgress { attempts: run.attempts, listed: run.listed.map(|(listed, _)| listed) }
 }
 
-fn event(name: &'static str, id: Option<i64>, data: &impl Serialize) -> Event {
+fn event(name: &'static str, id: Option<i64>, data: &impl Serialize) -> ServerEvent {
     let data = serde_json::to_string(data).expect("names are text, and nothing fails inside");
-    Event { name, id, data }
+    ServerEvent { name, id, data }
 }

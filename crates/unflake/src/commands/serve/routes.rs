@@ -106,7 +106,7 @@ impl Routes {
     fn log_in(&self, request: &Request, token: &str) -> Response {
         let is_ours = self.access.start_token().is_some() && self.has_access(token).is_ok_and(|has| has);
         if !is_ours || request.method == Method::Post {
-            return self.message(false, 403, refused(&Caller { name: None, role: unflake_store::Role::Read }));
+            return self.message(false, 403, refused(&Caller { name: None, role: unflake_store::AccessRole::Read }));
         }
         self.access.set_cookie(token, Response::redirect("/"))
     }
