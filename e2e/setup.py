@@ -51,6 +51,7 @@ PROGRAMS = {
     "gradle": ["gradle"],
     "javac": ["default-jdk-headless"],
     "Xvfb": ["xvfb"],
+    "curl": ["curl"],
     "openssl": ["openssl"],
     "sbatch": ["slurm-wlm"],
     "munge": ["munge"],

@@ -47,7 +47,7 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Client, ServerAddress};
 
-pub use access::{AuditEntry, NewToken, Role, StoredToken};
+pub use access::{AccessRole, AuditEntry, NewToken, StoredToken};
 pub use connect::{create_hidden_dir, unhide_quarantine};
 pub use copy::CopyCounts;
 pub use error::{LocationText, StoreError};

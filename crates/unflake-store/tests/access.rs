@@ -4,7 +4,7 @@ mod common;
 
 use common::{TestLocation, batch, facts};
 use unflake_model::{Feedback, Fingerprint, Timestamp};
-use unflake_store::{AuditEntry, NewToken, Role, Store, StoreError};
+use unflake_store::{AccessRole, AuditEntry, NewToken, Store, StoreError};
 
 fn entry(action: &str, at: i64) -> AuditEntry {
     AuditEntry {
@@ -17,7 +17,7 @@ fn entry(action: &str, at: i64) -> AuditEntry {
 }
 
 fn token<'a>(name: &'a str, secret: &'a str, created: i64) -> NewToken<'a> {
-    NewToken { name, secret, role: Role::Write, created: Timestamp(created), expires: Timestamp(created + 100) }
+    NewToken { name, secret, role: AccessRole::Write, created: Timestamp(created), expires: Timestamp(created + 100) }
 }
 
 fn actions(store: &Store) -> Vec<String> {
@@ -31,7 +31,7 @@ fn tokens_are_valid_until_they_expire_or_are_revoked(location: &TestLocation) {
     };
     assert!(store.create_token(&token("ci", "s3cret", 10), &entry("token-create", 10)).unwrap());
     assert!(!store.create_token(&token("ci", "other", 11), &entry("token-create", 11)).unwrap(), "the name is in use");
-    assert_eq!(role(&store, "s3cret", 50), Some(("ci".to_owned(), Role::Write)));
+    assert_eq!(role(&store, "s3cret", 50), Some(("ci".to_owned(), AccessRole::Write)));
     assert_eq!((role(&store, "s3cret", 110), role(&store, "other", 50), role(&store, "", 50)), (None, None, None));
 
     assert!(!store.revoke_token("none", &entry("token-revoke", 20)).unwrap());

@@ -1,21 +1,27 @@
-//! Small HTTP/1.1 server for the loopback interface.
+//! HTTP server on axum, with TLS where asked.
 //!
 //! Guarantees:
-//! 1. The `Host` of a request names this machine, so that DNS rebinding does not reach it.
-//! 2. A writing request (`POST`) has our own `Origin` or none. A [`AccessToken`] identifies who may
-//!    write.
-//! 3. Requests are bounded in size and time. A slow client is disconnected when others wait.
+//! 1. The `Host` of a request is a name of this site, so that DNS rebinding does not reach it.
+//! 2. A writing request (`POST`) has our own `Origin` or none.
+//! 3. Requests are bounded in size and time. A client that stalls is disconnected, and the oldest
+//!    connection goes when there are too many.
 //! 4. When [`Server::run`] returns, no connection is open and no thread of it is left.
 //!
-//! Deliberately absent: the content, files, TLS, and persistent connections.
+//! Deliberately absent: the content, files, users, roles, and who may write.
 
-mod access_control;
+mod connection;
+mod events;
 mod form;
 mod request;
 mod response;
 mod server;
+mod site;
+mod stall_guard;
+mod tls;
 
-pub use access_control::AccessToken;
+pub use events::{EventSource, Feed, ServerEvent};
 pub use request::{Method, Request};
 pub use response::Response;
 pub use server::{Server, Stopper};
+pub use site::Site;
+pub use tls::Tls;

@@ -1,13 +1,17 @@
-//! Reads HTTP requests of bounded size.
+//! A request as the application sees it: decoded, and bounded in size.
 
-use std::io::{self, ErrorKind, Read};
+use std::net::IpAddr;
+
+use axum::body::{Body, to_bytes};
+use axum::http::request::Parts;
+use axum::http::{self, HeaderMap, Version};
+use tokio::time::timeout;
 
 use crate::Response;
+use crate::connection::TIMEOUT;
 use crate::form;
 
-const MAX_HEAD: usize = 16 * 1024;
 const MAX_BODY: usize = 64 * 1024;
-const MAX_HEADERS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -25,7 +29,9 @@ pub struct Request {
     pub query: Vec<(String, String)>,
     /// Fields of a form.
     pub form: Vec<(String, String)>,
-    headers: Vec<(String, String)>,
+    /// The address of the other end of the connection.
+    pub peer: IpAddr,
+    headers: HeaderMap,
 }
 
 impl Request {
@@ -39,8 +45,70 @@ impl Request {
         find(&self.form, name)
     }
 
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        find(&self.headers, name)
+    /// The values of a header, by its lower-case name. Those that are not ASCII text are empty.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or_default().trim())
+    }
+
+    /// The value of a header that has exactly one.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut all = self.headers(name);
+        all.next().filter(|_| all.next().is_none())
+    }
+
+    /// The token of `Authorization: Bearer …`.
+    pub fn bearer(&self) -> Option<&str> {
+        self.header("authorization")?.strip_prefix("Bearer ").map(str::trim)
+    }
+
+    /// The values of a cookie.
+    pub fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let all = self.headers("cookie").flat_map(|value| value.split(';')).map(str::trim);
+        all.filter_map(move |cookie| cookie.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// Reads the head. An invalid one yields the error response.
+    pub(crate) fn of(parts: Parts, peer: IpAddr) -> Result<Self, Response> {
+        let method = match parts.method {
+            http::Method::GET => Method::Get,
+            http::Method::HEAD => Method::Head,
+            http::Method::POST => Method::Post,
+            _ => {
+                let refused = Response::text(405, "Only GET, HEAD and POST are supported.");
+                return Err(refused.with_header("allow", "GET, HEAD, POST"));
+            }
+        };
+        let bad_request = |what: &str| Err(Response::text(400, what));
+        if parts.uri.authority().is_some() || !parts.uri.path().starts_with('/') {
+            return bad_request("The address does not begin with a slash.");
+        }
+        // Ambiguous requests allow request smuggling.
+        let times = |name: &str| parts.headers.get_all(name).iter().count();
+        if ["host", "origin", "authorization"].iter().any(|name| times(name) > 1) {
+            return bad_request("A header occurs twice that may occur once.");
+        }
+        if parts.version == Version::HTTP_11 && times("host") == 0 {
+            return bad_request("The request has no Host header.");
+        }
+        Ok(Self {
+            method,
+            path: form::decode(parts.uri.path()),
+            query: form::parse_pairs(parts.uri.query().unwrap_or_default()),
+            form: Vec::new(),
+            peer,
+            headers: parts.headers,
+        })
+    }
+
+    pub(crate) async fn read_form(&mut self, body: Body) -> Result<(), Response> {
+        match timeout(TIMEOUT, to_bytes(body, MAX_BODY)).await {
+            Ok(Ok(bytes)) => {
+                self.form = form::parse_pairs(&String::from_utf8_lossy(&bytes));
+                Ok(())
+            }
+            Ok(Err(_)) => Err(Response::text(413, "The request body is too long, or was cut off.")),
+            Err(_) => Err(Response::text(408, "The request took too long to arrive.")),
+        }
     }
 }
 
@@ -48,163 +116,52 @@ fn find<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
 }
 
-/// Reads one request. An invalid one yields the error response; None where the client sent nothing.
-pub(crate) fn read(from: &mut dyn Read) -> Option<Result<Request, Response>> {
-    let mut bytes = Vec::new();
-    let end = loop {
-        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            break end;
-        }
-        if bytes.len() >= MAX_HEAD {
-            return Some(Err(Response::text(431, "The request headers are too long.")));
-        }
-        match read_more(from, &mut bytes) {
-            Ok(0) => return None,
-            Ok(_) => {}
-            Err(error) => return (!bytes.is_empty()).then(|| Err(incomplete(&error))),
-        }
-    };
-    let mut body = bytes.split_off(end + 4);
-    let (mut request, length) = match head(&bytes[..end]) {
-        Ok(read) => read,
-        Err(bad_request) => return Some(Err(bad_request)),
-    };
-    while body.len() < length {
-        match read_more(from, &mut body) {
-            Ok(0) => return None,
-            Ok(_) => {}
-            Err(error) => return Some(Err(incomplete(&error))),
-        }
+#[cfg(test)]
+pub(crate) fn sample(method: &str, uri: &str, headers: &[(&str, &str)]) -> Result<Request, Response> {
+    let mut builder = http::Request::builder().method(method).uri(uri);
+    for (name, value) in headers {
+        builder = builder.header(*name, *value);
     }
-    body.truncate(length);
-    request.form = form::parse_pairs(&String::from_utf8_lossy(&body));
-    Some(Ok(request))
-}
-
-fn read_more(from: &mut dyn Read, into: &mut Vec<u8>) -> io::Result<usize> {
-    let mut part = [0; 4096];
-    loop {
-        match from.read(&mut part) {
-            Ok(count) => {
-                into.extend_from_slice(&part[..count]);
-                return Ok(count);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-fn incomplete(error: &io::Error) -> Response {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Response::text(408, "The request took too long to arrive."),
-        _ => Response::text(400, "The request was cut off."),
-    }
-}
-
-/// Parses everything before the body, and the length of the body.
-fn head(bytes: &[u8]) -> Result<(Request, usize), Response> {
-    let bad_request = |what: &str| Response::text(400, what);
-    let text = std::str::from_utf8(bytes).map_err(|_| bad_request("The request headers are not text."))?;
-    let mut lines = text.split("\r\n");
-    let mut first = lines.next().unwrap_or_default().split(' ');
-    let (Some(method), Some(target), Some(version), None) = (first.next(), first.next(), first.next(), first.next())
-    else {
-        return Err(bad_request("The request is not HTTP."));
-    };
-    if version != "HTTP/1.1" && version != "HTTP/1.0" {
-        return Err(Response::text(505, "Only HTTP/1.1 is supported."));
-    }
-    let method = match method {
-        "GET" => Method::Get,
-        "HEAD" => Method::Head,
-        "POST" => Method::Post,
-        _ => {
-            return Err(
-                Response::text(405, "Only GET, HEAD and POST are supported.").with_header("Allow", "GET, HEAD, POST")
-            );
-        }
-    };
-    if !target.starts_with('/') {
-        return Err(bad_request("The address does not begin with a slash."));
-    }
-    let mut headers: Vec<(String, String)> = Vec::new();
-    for line in lines {
-        let Some((name, value)) = line.split_once(':') else { return Err(bad_request("A header has no colon.")) };
-        if name.is_empty() || name.contains(char::is_whitespace) || headers.len() == MAX_HEADERS {
-            return Err(bad_request("The headers are invalid, or too many."));
-        }
-        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-    }
-    // Ambiguous requests allow request smuggling.
-    let times = |wanted: &str| headers.iter().filter(|(name, _)| name == wanted).count();
-    if times("host") > 1 || times("content-length") > 1 || times("origin") > 1 {
-        return Err(bad_request("A header occurs twice that may occur once."));
-    }
-    if times("transfer-encoding") > 0 {
-        return Err(Response::text(501, "Chunked bodies are not supported: send Content-Length."));
-    }
-    let length = match find(&headers, "content-length").map(str::parse::<usize>) {
-        None => 0,
-        Some(Ok(length)) if length <= MAX_BODY => length,
-        Some(Ok(_)) => return Err(Response::text(413, "The request body is too long.")),
-        Some(Err(_)) => return Err(bad_request("Content-Length is not a number.")),
-    };
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let request =
-        Request { method, path: form::decode(path), query: form::parse_pairs(query), form: Vec::new(), headers };
-    Ok((request, length))
+    Request::of(builder.body(()).unwrap().into_parts().0, IpAddr::from([127, 0, 0, 1]))
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn ask(text: &str) -> Result<Request, u16> {
-        read(&mut text.as_bytes()).expect("a request").map_err(|response| response.status())
-    }
+    const HOST: (&str, &str) = ("host", "localhost");
 
     #[test]
     fn reads_a_request() {
-        let request = ask("GET /test/7.json?page=2&q=a%26b HTTP/1.1\r\nHost: localhost\r\nX: y\r\n\r\n").unwrap();
+        let request = sample("GET", "/test/7.json?page=2&q=a%26b", &[HOST, ("x", " y ")]).unwrap();
         assert_eq!((request.method, request.path.as_str()), (Method::Get, "/test/7.json"));
         assert_eq!(
             (request.query_value("page"), request.query_value("q"), request.query_value("x")),
             (Some("2"), Some("a&b"), None)
         );
-        assert_eq!(request.header("host"), Some("localhost"));
-        let request = ask("POST / HTTP/1.1\r\ncontent-length: 7\r\n\r\na=1&b=2&c=3").unwrap();
-        assert_eq!(
-            (request.form_value("a"), request.form_value("b"), request.form_value("c")),
-            (Some("1"), Some("2"), None)
-        );
+        assert_eq!(request.header("x"), Some("y"));
+    }
+
+    #[test]
+    fn credentials_are_read_once_only() {
+        let headers = [HOST, ("authorization", "Bearer abc"), ("cookie", "a=b; c=d; a=e"), ("cookie", "a=f")];
+        let request = sample("GET", "/", &headers).unwrap();
+        assert_eq!(request.bearer(), Some("abc"));
+        assert_eq!(request.cookies("a").collect::<Vec<_>>(), ["b", "e", "f"]);
+        assert_eq!(request.header("cookie"), None, "there are two");
+        let twice = [HOST, ("authorization", "Bearer abc"), ("authorization", "Bearer d")];
+        assert_eq!(sample("GET", "/", &twice).unwrap_err().status(), 400);
     }
 
     #[test]
     fn invalid_requests_are_refused() {
-        assert_eq!(ask("hello\r\n\r\n").unwrap_err(), 400);
-        assert_eq!(ask("GET / HTTP/3\r\n\r\n").unwrap_err(), 505);
-        assert_eq!(ask("PUT / HTTP/1.1\r\n\r\n").unwrap_err(), 405);
-        assert_eq!(ask("GET http://elsewhere/ HTTP/1.1\r\n\r\n").unwrap_err(), 400);
-        assert_eq!(ask("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").unwrap_err(), 400);
-        assert_eq!(ask("GET / HTTP/1.1\r\nHost : a\r\n\r\n").unwrap_err(), 400);
-        assert_eq!(ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").unwrap_err(), 501);
-        assert_eq!(ask("POST / HTTP/1.1\r\nContent-Length: 70000\r\n\r\n").unwrap_err(), 413);
-        assert_eq!(ask("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").unwrap_err(), 400);
-        assert_eq!(ask(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000))).unwrap_err(), 431);
-        assert!(read(&mut "GET / HTTP/1.1\r\n".as_bytes()).is_none(), "the client has closed the connection");
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let mut all = b"GET / HTTP/1.1\r\n".to_vec();
-            all.extend(&bytes);
-            all.extend(b"\r\n\r\n");
-            let _ = read(&mut &all[..]);
-            let _ = read(&mut &bytes[..]);
-        }
+        let status = |method: &str, uri: &str, headers: &[(&str, &str)]| {
+            sample(method, uri, headers).map_err(|response| response.status()).err()
+        };
+        assert_eq!(status("PUT", "/", &[HOST]), Some(405));
+        assert_eq!(status("GET", "http://elsewhere/", &[HOST]), Some(400));
+        assert_eq!(status("GET", "/", &[]), Some(400));
+        assert_eq!(status("GET", "/", &[HOST, ("host", "b")]), Some(400));
+        assert_eq!(status("HEAD", "/", &[HOST]), None);
     }
 }

@@ -1,43 +1,52 @@
-//! The listener: one thread per connection, and a way to stop.
+//! The listener: a task per connection, threads that answer, and a way to stop.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::Response;
-use crate::access_control;
-use crate::request::{self, Method, Request};
+use axum::Router;
+use axum::extract::{Extension, Request as HttpRequest, State};
+use axum::middleware::map_response;
+use axum::response::IntoResponse;
+use futures_util::future::{Either, select};
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, spawn_blocking};
+
+use crate::connection;
+use crate::response::protect;
+use crate::{Request, Response, Site, Tls};
 
 /// Most connections at a time; beyond that the oldest is closed.
-const MAX_CONNECTIONS: usize = 64;
-/// Time limit for a request to arrive, and for a response to be taken.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_CONNECTIONS: usize = 256;
+/// Most requests that are answered at a time; others wait.
+const MAX_ANSWERS: usize = 32;
 /// Pause after a failed accept, such as with too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    stopping: Arc<AtomicBool>,
+    stopping: Arc<Notify>,
 }
 
 /// Stops a server from another thread.
 #[derive(Clone)]
-pub struct Stopper {
-    address: SocketAddr,
-    stopping: Arc<AtomicBool>,
+pub struct Stopper(Arc<Notify>);
+
+/// What each request needs.
+struct App<F> {
+    site: Site,
+    answer: F,
 }
 
 impl Server {
-    /// Listens on a port of the loopback interface; 0 selects a free one.
-    pub fn bind(port: u16) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    /// Listens on an address; port 0 selects a free one.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address, stopping: Arc::default() })
     }
@@ -47,151 +56,141 @@ impl Server {
     }
 
     pub fn stopper(&self) -> Stopper {
-        Stopper { address: self.address, stopping: self.stopping.clone() }
+        Stopper(self.stopping.clone())
     }
 
-    /// Answers requests until it is stopped.
-    pub fn run(self, answer: impl Fn(&Request) -> Response + Sync) {
-        let open = OpenConnections::default();
-        thread::scope(|scope| {
-            for stream in self.listener.incoming() {
-                if self.stopping.load(Ordering::SeqCst) {
-                    break;
-                }
-                let Ok(stream) = stream else {
-                    thread::sleep(PAUSE);
-                    continue;
-                };
-                let Ok(number) = open.add(&stream) else { continue };
-                let (open, answer, port) = (&open, &answer, self.address.port());
-                let serve_connection = move || {
-                    serve_connection(&stream, port, answer);
-                    open.remove(number);
-                };
-                if thread::Builder::new().spawn_scoped(scope, serve_connection).is_err() {
-                    open.remove(number);
-                }
-            }
-            open.close();
-        });
+    /// Answers requests until it is stopped, each on a thread that may block.
+    pub fn run<F>(self, tls: Option<Tls>, site: Site, answer: F) -> io::Result<()>
+    where
+        F: Fn(&Request) -> Response + Send + Sync + 'static,
+    {
+        let app = Router::new()
+            .fallback(handle::<F>)
+            .layer(map_response(protected))
+            .with_state(Arc::new(App { site, answer }));
+        self.listener.set_nonblocking(true)?;
+        let runtime =
+            Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(MAX_ANSWERS).build()?;
+        runtime.block_on(accept(self.listener, &self.stopping, tls, app))
     }
 }
 
 impl Stopper {
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        // Wakes the accept call.
-        let _ = TcpStream::connect_timeout(&self.address, TIMEOUT);
+        self.0.notify_one();
     }
 }
 
-/// Open connections, oldest first.
-#[derive(Default)]
-struct OpenConnections {
-    all: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
+async fn protected(mut response: axum::response::Response) -> axum::response::Response {
+    protect(response.headers_mut());
+    response
 }
 
-impl OpenConnections {
-    /// Registers a connection under a new number, and closes the oldest if there are too many.
-    fn add(&self, stream: &TcpStream) -> io::Result<u64> {
-        let copy = stream.try_clone()?;
-        let (last, all) = &mut *self.all.lock().expect("nothing panics under this lock");
-        if all.len() >= MAX_CONNECTIONS
-            && let Some((_, oldest)) = all.pop_front()
+async fn accept(listener: TcpListener, stopping: &Notify, tls: Option<Tls>, app: Router) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let mut stopped = pin!(stopping.notified());
+    loop {
+        let accepted = match select(pin!(listener.accept()), stopped.as_mut()).await {
+            Either::Left((accepted, _)) => accepted,
+            Either::Right(_) => break,
+        };
+        let Ok((stream, peer)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        open.retain(|connection| !connection.is_finished());
+        if open.len() >= MAX_CONNECTIONS
+            && let Some(oldest) = open.pop_front()
         {
-            let _ = oldest.shutdown(Shutdown::Both);
+            oldest.abort();
         }
-        *last += 1;
-        all.push_back((*last, copy));
-        Ok(*last)
+        let app = app.clone().layer(Extension(peer.ip().to_canonical()));
+        open.push_back(tokio::spawn(connection::serve(stream, tls.clone(), app)).abort_handle());
     }
-
-    fn remove(&self, number: u64) {
-        self.all.lock().expect("nothing panics under this lock").1.retain(|(one, _)| *one != number);
-    }
-
-    fn close(&self) {
-        for (_, stream) in &self.all.lock().expect("nothing panics under this lock").1 {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
+    open.iter().for_each(AbortHandle::abort);
+    Ok(())
 }
 
-fn serve_connection(stream: &TcpStream, port: u16, answer: &(impl Fn(&Request) -> Response + Sync)) {
-    let until = Instant::now() + TIMEOUT;
-    let (response, with_body) = match request::read(&mut DeadlineStream { stream, until }) {
-        None => return,
-        Some(Err(bad_request)) => (bad_request, true),
-        Some(Ok(request)) => {
-            let response = access_control::refusal(&request, port)
-                .map_or_else(|| catch_unwind(AssertUnwindSafe(|| answer(&request))), Ok);
-            let failed = |_| Response::text(500, "Internal error; see unflake's output.");
-            (response.unwrap_or_else(failed), request.method != Method::Head)
+async fn handle<F>(
+    State(app): State<Arc<App<F>>>,
+    Extension(peer): Extension<IpAddr>,
+    request: HttpRequest,
+) -> axum::response::Response
+where
+    F: Fn(&Request) -> Response + Send + Sync + 'static,
+{
+    let (parts, body) = request.into_parts();
+    let read = async {
+        let mut request = Request::of(parts, peer)?;
+        if let Some(refusal) = app.site.refusal(&request) {
+            return Err(refusal);
         }
+        request.read_form(body).await?;
+        Ok(request)
     };
-    let mut out = DeadlineStream { stream, until: Instant::now() + TIMEOUT };
-    let _ = out.write_all(&response.bytes(with_body));
-    // Closing a socket with unread input would discard the response.
-    let _ = stream.shutdown(Shutdown::Write);
-    let _ = io::copy(&mut DeadlineStream { stream, until: Instant::now() + PAUSE }.take(1 << 20), &mut io::sink());
-}
-
-/// A connection with one deadline for all operations together.
-struct DeadlineStream<'a> {
-    stream: &'a TcpStream,
-    until: Instant,
-}
-
-impl DeadlineStream<'_> {
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-    }
-}
-
-impl Read for DeadlineStream<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(into)
-    }
-}
-
-impl Write for DeadlineStream<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let read = read.await;
+    let response = match read {
+        Err(refusal) => refusal,
+        Ok(request) => spawn_blocking(move || (app.answer)(&request))
+            .await
+            .unwrap_or_else(|_| Response::text(500, "Internal error; see unflake's output.")),
+    };
+    response.into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpStream};
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
+    use crate::connection::TIMEOUT;
+    use crate::{Feed, ServerEvent};
 
     /// Runs `visit` against a server, and asserts that the server stops.
     fn serving(visit: impl FnOnce(SocketAddr)) {
-        let server = Server::bind(0).unwrap();
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
+        let site = Site::new(address, None, None);
         let thread = thread::spawn(move || {
-            server.run(|request| match request.path.as_str() {
+            server.run(None, site, |request| match request.path.as_str() {
                 "/panic" => panic!("as asked"),
+                "/slow" => {
+                    thread::sleep(Duration::from_millis(200));
+                    Response::text(200, "slow")
+                }
+                "/events" => Response::events(counting()),
                 path => Response::text(200, path),
-            });
+            })
         });
         visit(address);
         let begun = Instant::now();
         stopper.stop();
-        thread.join().unwrap();
+        thread.join().unwrap().unwrap();
         assert!(begun.elapsed() < TIMEOUT / 2, "it waited for a slow client");
         assert!(TcpStream::connect(address).is_err(), "the port is still open");
     }
 
+    /// Says nothing at first, then two things.
+    fn counting() -> crate::EventSource {
+        let mut asked = 0;
+        Box::new(move || {
+            asked += 1;
+            let event = |name, data: &str| ServerEvent { name, id: Some(asked), data: data.to_owned() };
+            match asked {
+                1 => Feed::More(Vec::new()),
+                2 => Feed::More(vec![event("one", "a\nb")]),
+                _ => Feed::Last(vec![event("end", "")]),
+            }
+        })
+    }
+
     fn get(address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -202,14 +201,16 @@ mod tests {
         serving(|address| {
             assert!(get(address, "/x").ends_with("\r\n\r\n/x\n"));
             assert!(get(address, "/panic").starts_with("HTTP/1.1 500 "));
-            assert!(get(address, "/y").starts_with("HTTP/1.1 200 OK\r\n"));
+            let answer = get(address, "/y");
+            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+            assert!(answer.contains("content-security-policy: default-src 'none'"), "{answer}");
         });
     }
 
     #[test]
     fn slow_clients_do_not_block_others() {
         serving(|address| {
-            let slow: Vec<TcpStream> = (0..3 * MAX_CONNECTIONS)
+            let slow: Vec<TcpStream> = (0..2 * MAX_CONNECTIONS)
                 .map(|_| {
                     let mut stream = TcpStream::connect(address).unwrap();
                     let _ = stream.write_all(b"GET / HT");
@@ -224,9 +225,50 @@ mod tests {
     }
 
     #[test]
+    fn requests_are_answered_side_by_side() {
+        serving(|address| {
+            let begun = Instant::now();
+            thread::scope(|scope| {
+                (0..20).for_each(|_| drop(scope.spawn(|| assert!(get(address, "/slow").ends_with("slow\n")))));
+            });
+            assert!(begun.elapsed() < Duration::from_millis(200) * 20, "one after the other: {:?}", begun.elapsed());
+        });
+    }
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        serving(|address| {
+            let ask = |text: String| {
+                let mut stream = TcpStream::connect(address).unwrap();
+                let _ = stream.write_all(text.as_bytes());
+                let mut answer = Vec::new();
+                let _ = stream.read_to_end(&mut answer);
+                String::from_utf8_lossy(&answer).split(' ').nth(1).map(str::to_owned).unwrap_or_default()
+            };
+            let host = format!("Host: {address}\r\nConnection: close");
+            assert_eq!(ask(format!("GET /{} HTTP/1.1\r\n{host}\r\n\r\n", "x".repeat(20_000))), "431");
+            let long = format!("POST / HTTP/1.1\r\n{host}\r\nContent-Length: 70000\r\n\r\n{}", "x".repeat(70_000));
+            assert_eq!(ask(long), "413");
+            assert_eq!(ask("hello\r\n\r\n".to_owned()), "400");
+            assert_eq!(ask(format!("GET http://elsewhere/ HTTP/1.1\r\n{host}\r\n\r\n")), "400");
+            assert_eq!(ask(format!("DELETE / HTTP/1.1\r\n{host}\r\n\r\n")), "405");
+        });
+    }
+
+    #[test]
+    fn events_are_streamed_until_their_source_ends() {
+        serving(|address| {
+            let answer = get(address, "/events");
+            assert!(answer.contains("content-type: text/event-stream\r\n"), "{answer}");
+            let events = "event: one\ndata: a\ndata: b\nid: 2\n\n";
+            assert!(answer.contains(events) && answer.contains("event: end\n"), "{answer}");
+        });
+    }
+
+    #[test]
     fn a_port_in_use_is_an_error() {
-        let server = Server::bind(0).unwrap();
-        let second = Server::bind(server.address().port()).err().expect("it is taken");
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let second = Server::bind(server.address()).err().expect("it is taken");
         assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
     }
 }

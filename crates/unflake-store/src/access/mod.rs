@@ -4,4 +4,4 @@ mod audit;
 mod tokens;
 
 pub use audit::AuditEntry;
-pub use tokens::{NewToken, Role, StoredToken};
+pub use tokens::{AccessRole, NewToken, StoredToken};

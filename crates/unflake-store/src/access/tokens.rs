@@ -14,9 +14,9 @@ use crate::{AuditEntry, Store, StoreError};
 /// What somebody may do with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub enum AccessRole {
     Read,
-    /// Includes [`Role::Read`].
+    /// Includes [`AccessRole::Read`].
     Write,
 }
 
@@ -25,7 +25,7 @@ pub enum Role {
 pub struct NewToken<'a> {
     pub name: &'a str,
     pub secret: &'a str,
-    pub role: Role,
+    pub role: AccessRole,
     pub created: Timestamp,
     pub expires: Timestamp,
 }
@@ -34,7 +34,7 @@ pub struct NewToken<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredToken {
     pub name: String,
-    pub role: Role,
+    pub role: AccessRole,
     pub created: Timestamp,
     pub expires: Timestamp,
     pub revoked: Option<Timestamp>,
@@ -46,7 +46,7 @@ impl StoredToken {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for AccessRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -101,7 +101,7 @@ const TOKEN: &str = "SELECT name, role, created, expires, revoked FROM token";
 fn stored(row: &Row) -> Result<StoredToken> {
     Ok(StoredToken {
         name: row.get(0)?,
-        role: row.get::<EnumName<Role>>(1)?.0,
+        role: row.get::<EnumName<AccessRole>>(1)?.0,
         created: Timestamp(row.get(2)?),
         expires: Timestamp(row.get(3)?),
         revoked: row.get::<Option<i64>>(4)?.map(Timestamp),

@@ -27,6 +27,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod stress;
+pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod under;
 pub(crate) mod why;
@@ -107,10 +108,14 @@ pub(crate) enum Command {
     /// The list is .unflake/quarantine.toml; commit it, and it applies to everybody.
     #[command(subcommand)]
     Quarantine(quarantine::QuarantineCommand),
-    /// Show the history as web pages on this machine
+    /// Show the history as web pages, here or for a team
     ///
-    /// Listens on the loopback address. Changes need the token in the printed address.
+    /// Listens on the loopback address, where changes need the token in the printed address. Other
+    /// machines are served with TLS, or behind a proxy that authenticates users.
     Serve(serve::ServeArgs),
+    /// Create, list and revoke tokens for `unflake serve`
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Write reports: HTML, a review comment, an issue
     #[command(subcommand)]
     Report(report::ReportCommand),

@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod serve;
 mod stress;
+mod token;
 pub(crate) mod trace;
 pub(crate) mod under;
 mod why;
@@ -58,6 +59,7 @@ fn dispatch(command: Command, context: &Context) -> Result<Exit, CommandError> {
         Command::History(command) => history::run(command, context),
         Command::Quarantine(command) => quarantine::command::run(command, context),
         Command::Serve(args) => serve::run(args, context),
+        Command::Token(command) => token::run(command, context),
         Command::Report(command) => report::run(command, context),
         Command::Trace(args) => trace::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),

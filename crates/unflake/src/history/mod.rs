@@ -5,3 +5,4 @@ pub(crate) mod renames;
 pub(crate) mod scores;
 pub(crate) mod shards;
 pub(crate) mod test_knowledge;
+pub(crate) mod test_table;

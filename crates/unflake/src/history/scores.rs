@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use unflake_model::{Detail, FilterKind, Finding, VerdictKind};
 use unflake_report::RecentOutcome;
-use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, StoredTest, TestKey};
+use unflake_store::{Execution, Source, SourceId, Store, StoreLocation, TestKey};
 use unflake_techniques::{ScoredRun, TestStanding, Timeline, TimelineSource};
 
 use crate::error::CommandError;
 use crate::history::recorder::fallback;
+use crate::history::test_table::TestTable;
 
 /// Branches on which a failure is not work in progress.
 const MAIN: [&str; 5] = ["main", "master", "trunk", "develop", "default"];
@@ -30,7 +31,7 @@ pub(crate) fn open(location: &StoreLocation) -> Result<Store, CommandError> {
 
 /// Every known run, and the score of every test after them.
 pub(crate) struct TestScores {
-    pub(crate) tests: HashMap<TestKey, StoredTest>,
+    pub(crate) tests: TestTable,
     /// Renamed tests: from an old key to the current one.
     today: HashMap<TestKey, TestKey>,
     /// Renamed tests: from the current key to the old ones.
@@ -64,16 +65,18 @@ impl TestScores {
 
 /// `main`: the branch on which failures count, instead of [`MAIN`].
 pub(crate) fn compute(store: &Store, main: Option<&str>) -> Result<TestScores, CommandError> {
-    compute_with(store, main, &mut |_, _| {})
+    let tests = TestTable::new(store.tests()?);
+    compute_with(store, main, || Ok(tests), &mut |_, _| {})
 }
 
-/// The same, and calls `each` with the run number of every execution, and the execution.
+/// The same, and calls `each` with the run number of every execution, and the execution. Asks for
+/// the names of the tests at last.
 pub(crate) fn compute_with(
     store: &Store,
     main: Option<&str>,
+    names: impl FnOnce() -> Result<TestTable, CommandError>,
     each: &mut dyn FnMut(u32, &Execution),
 ) -> Result<TestScores, CommandError> {
-    let tests: HashMap<TestKey, StoredTest> = store.tests()?.into_iter().map(|stored| (stored.key, stored)).collect();
     let today = store.current_names()?;
     let mut timeline = Timeline::default();
     let mut numbers = SourceNumbers::default();
@@ -94,12 +97,12 @@ pub(crate) fn compute_with(
         }
     }
     let bad_days = timeline.excluded_runs();
-    let all =
+    let all: Vec<(TestKey, TestStanding)> =
         timeline.standings(&bad_days).into_iter().map(|standing| (TestKey(standing.test as i64), standing)).collect();
     let mut formerly: HashMap<TestKey, Vec<TestKey>> = HashMap::new();
     today.iter().for_each(|(old, new)| formerly.entry(*new).or_default().push(*old));
     formerly.values_mut().for_each(|old| old.sort());
-    Ok(TestScores { tests, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
+    Ok(TestScores { tests: names()?, today, formerly, runs: numbers.runs, parts: numbers.parts, bad_days, all })
 }
 
 /// The verdicts of a run of unflake on each failing test. One that passed only because the filter

@@ -1,4 +1,4 @@
-//! Two imports of the same files and a run at the same time, killed at random moments.
+//! Imports of the same files and runs at the same time, killed at random moments.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,11 +16,26 @@ use super::report;
 const REPORTS: u32 = 6;
 /// More than fit into one transaction.
 const TESTS: usize = 25_000;
+const USER: &str = "crowd";
+const PASSWORD: &str = "cr0wd-pa55";
+/// Tests of the project that the shards run.
+const OWN_TESTS: usize = 40;
 
 /// The location of the history.
 enum HistoryLocation {
     Files(PathBuf),
     Server,
+    /// Over TCP and TLS, as a user with a password.
+    Tls,
+}
+
+/// Who uses the history at the same time.
+#[derive(Clone, Copy, PartialEq)]
+enum Crowd {
+    /// Two imports and a run.
+    Three,
+    /// Three imports and the two shards of a run.
+    Five,
 }
 
 impl HistoryLocation {
@@ -29,6 +44,10 @@ impl HistoryLocation {
         match self {
             Self::Files(dir) => dir.to_str().unwrap().to_owned(),
             Self::Server => server().address_of(&format!("killed_{number}")),
+            Self::Tls => {
+                let address = server().address_as(USER, PASSWORD, &format!("killed_over_tls_{number}"));
+                format!("{address}&sslmode=require")
+            }
         }
     }
 
@@ -73,8 +92,28 @@ fn check(store: &Store) -> (usize, u64) {
     (runs, imported)
 }
 
-fn kill_at_random(kills: usize, on_server: bool) {
-    let sandbox = Sandbox::with_tests("def test_one(): pass\ndef test_two(): pass\n");
+/// Both shards together ran every test once in the suite.
+fn check_shards(store: &Store) {
+    let runs = store.all_shard_runs().unwrap();
+    let latest = |number: u32| runs.iter().rev().find(|one| one.shard.number == number).unwrap();
+    let mut ran = Vec::new();
+    for one in [latest(1), latest(2)] {
+        assert!(one.run.ended.is_some(), "{one:?}");
+        let mut suite: Vec<String> =
+            store.attempts_in(one.run.id).unwrap().into_iter().map(|attempt| attempt.test.to_string()).collect();
+        let mut planned: Vec<String> = one.shard.planned.iter().map(ToString::to_string).collect();
+        (suite.sort(), planned.sort());
+        assert_eq!(suite, planned);
+        ran.extend(suite);
+    }
+    ran.sort();
+    ran.dedup();
+    assert_eq!(ran.len(), OWN_TESTS);
+}
+
+fn kill_at_random(kills: usize, home: impl FnOnce(&Sandbox) -> HistoryLocation, crowd: Crowd) {
+    let tests: String = (0..OWN_TESTS).map(|number| format!("def test_{number}(): pass\n")).collect();
+    let sandbox = Sandbox::with_tests(&tests);
     let names: Vec<String> = (0..TESTS).map(|number| format!("test_{number}")).collect();
     let cases: Vec<(&str, bool)> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at % 997 != 0)).collect();
     let mut sandbox = sandbox;
@@ -86,18 +125,23 @@ fn kill_at_random(kills: usize, on_server: bool) {
     forward.splice(0..0, ["history", "import"]);
     let mut backward = forward.clone();
     backward[2..].reverse();
+    let mut from_the_middle = forward.clone();
+    from_the_middle[2..].rotate_left(REPORTS as usize / 2);
     let python = python().to_str().unwrap();
-    let run = ["run", "--", python, "-m", "pytest", "-q"];
-    let home =
-        if on_server { HistoryLocation::Server } else { HistoryLocation::Files(sandbox.project().join(".unflake")) };
+    let run = vec!["run", "--", python, "-m", "pytest", "-q"];
+    let shard = |which: &'static str| [vec!["run", "--shard", which], run[1..].to_vec()].concat();
+    let commands = match crowd {
+        Crowd::Three => vec![forward.clone(), backward, run.clone()],
+        Crowd::Five => vec![forward.clone(), backward, from_the_middle, shard("1/2"), shard("2/2")],
+    };
+    let home = home(&sandbox);
     let mut number = 0;
     let (mut killed, mut partly, mut rounds, mut most) = (0, 0, 0, 100);
     // On a slow machine it takes several rounds until a kill hits an import in progress.
     while killed < kills || partly == 0 && killed < 20 * kills {
         rounds += 1;
         let text = home.text(number);
-        let mut children =
-            [begin(&sandbox, &text, &forward), begin(&sandbox, &text, &backward), begin(&sandbox, &text, &run)];
+        let mut children: Vec<Child> = commands.iter().map(|command| begin(&sandbox, &text, command)).collect();
         for child in &mut children {
             let random = RandomState::new().hash_one(killed);
             thread::sleep(Duration::from_millis(random % most));
@@ -133,7 +177,15 @@ fn kill_at_random(kills: usize, on_server: bool) {
     let text = home.text(number);
     sandbox.unflake(forward.iter().copied()).env("UNFLAKE_STORE", &text).finish().expect_exit(0);
     sandbox.run_invocation("", &format!("{python} -m pytest -q")).env("UNFLAKE_STORE", &text).finish().expect_exit(0);
+    if crowd == Crowd::Five {
+        for shard in [shard("1/2"), shard("2/2")] {
+            sandbox.unflake(shard).env("UNFLAKE_STORE", &text).finish().expect_exit(0);
+        }
+    }
     let store = home.opened(number).unwrap();
+    if crowd == Crowd::Five {
+        check_shards(&store);
+    }
     let (runs, imported) = check(&store);
     assert!(runs > 0);
     assert_eq!(imported, u64::from(REPORTS) * TESTS as u64, "nothing is lost");
@@ -180,24 +232,43 @@ fn remove_unsupervised(sandbox: &Sandbox) -> usize {
     early.len()
 }
 
+fn in_files(sandbox: &Sandbox) -> HistoryLocation {
+    HistoryLocation::Files(sandbox.project().join(".unflake"))
+}
+
+fn on_server(_: &Sandbox) -> HistoryLocation {
+    HistoryLocation::Server
+}
+
+fn over_tls(_: &Sandbox) -> HistoryLocation {
+    server().ask(&format!("CREATE USER {USER} PASSWORD '{PASSWORD}'; GRANT CREATE ON DATABASE postgres TO {USER}"));
+    HistoryLocation::Tls
+}
+
 #[test]
 fn killed_imports_and_runs_lose_and_duplicate_nothing() {
-    kill_at_random(12, false);
+    kill_at_random(12, in_files, Crowd::Three);
 }
 
 #[test]
 fn killed_imports_and_runs_on_a_server_lose_and_duplicate_nothing() {
-    kill_at_random(12, true);
+    kill_at_random(12, on_server, Crowd::Three);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn two_hundred_kills() {
-    kill_at_random(200, false);
+    kill_at_random(200, in_files, Crowd::Three);
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn two_hundred_kills_on_a_server() {
-    kill_at_random(200, true);
+    kill_at_random(200, on_server, Crowd::Three);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn two_hundred_kills_of_importers_and_shards_over_tls() {
+    kill_at_random(200, over_tls, Crowd::Five);
 }

@@ -7,13 +7,13 @@ use e2e::Sandbox;
 use super::client::Served;
 
 /// A project with a failing test in its history.
-fn failing() -> Sandbox {
+pub(super) fn failing() -> Sandbox {
     let sandbox = Sandbox::with_tests("def test_a(): assert 1 == 2\ndef test_b(): pass\n");
     sandbox.run("", "python -m pytest").expect_exit(1);
     sandbox
 }
 
-const ADD: &str = "test=test_it.py%3A%3Atest_a&reason=slow+%3Cserver%3E&owner=%40ada&issue=&days=3";
+pub(super) const ADD: &str = "test=test_it.py%3A%3Atest_a&reason=slow+%3Cserver%3E&owner=%40ada&issue=&days=3";
 
 #[test]
 fn writing_needs_the_token() {
@@ -50,7 +50,7 @@ fn with_the_token_failures_can_be_quarantined() {
     let served = Served::start(&sandbox);
     let opened = served.get(&format!("/?token={}", served.token));
     assert_eq!(opened.status, 303);
-    let cookie = opened.head.lines().find_map(|line| line.strip_prefix("Set-Cookie: ")).expect("a cookie");
+    let cookie = opened.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
     assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
     let cookie = cookie.split(';').next().unwrap();
     let headers = format!("Cookie: {cookie}\r\nOrigin: http://localhost:{}\r\n", served.port);

@@ -32,15 +32,19 @@ impl Served {
     }
 
     pub(super) fn start_with(sandbox: &Sandbox, options: &[&str]) -> Self {
+        let is_elsewhere = options.contains(&"--listen");
+        let port: &[&str] = if is_elsewhere { &[] } else { &["--port", "0"] };
         let mut command = sandbox.command(unflake());
-        command.args(["serve", "--port", "0"]).args(options).env("TZ", "UTC").stdout(Stdio::piped());
+        command.arg("serve").args(port).args(options).env("TZ", "UTC").stdout(Stdio::piped());
         let mut child = command.spawn().expect("unflake can be started");
         let mut rest = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let mut line = String::new();
         rest.read_line(&mut line).expect("it prints its address");
-        let address = Regex::new(r"^  http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})\n$").expect("a pattern");
+        let address = Regex::new(r"^  https?://127\.0\.0\.1:(\d+)/(?:\?token=([0-9a-f]{32}))?\n$").expect("a pattern");
         let found = address.captures(&line).unwrap_or_else(|| panic!("no address: {line:?}"));
-        Self { child, port: found[1].parse().expect("a port"), token: found[2].to_owned(), rest }
+        let token = found.get(2).map_or("", |token| token.as_str()).to_owned();
+        assert_eq!(token.is_empty(), is_elsewhere, "a token is printed on this machine only");
+        Self { child, port: found[1].parse().expect("a port"), token, rest }
     }
 
     pub(super) fn get(&self, path: &str) -> Answer {
@@ -50,7 +54,7 @@ impl Served {
     pub(super) fn json(&self, path: &str) -> serde_json::Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        assert!(answer.head.contains("Content-Type: application/json\r\n"), "{}", answer.head);
+        assert!(answer.head.contains("content-type: application/json\r\n"), "{}", answer.head);
         serde_json::from_str(&answer.body).expect("JSON")
     }
 
@@ -75,7 +79,9 @@ impl Served {
         ))
     }
 
+    /// Sends a request, and reads until the server closes the connection.
     pub(super) fn ask(&self, request: &str) -> Answer {
+        let request = request.replacen("\r\n", "\r\nConnection: close\r\n", 1);
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
         stream.write_all(request.as_bytes()).expect("the server reads");
         let mut text = String::new();

@@ -2,4 +2,6 @@
 
 mod access;
 mod client;
+mod live;
 mod pages;
+mod roles;

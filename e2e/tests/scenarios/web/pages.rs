@@ -79,7 +79,7 @@ fn every_page_has_html_and_json() {
     for path in paths.into_iter().chain(more) {
         let answer = served.get(&path);
         assert_eq!(answer.status, 200, "{path}");
-        assert!(answer.head.contains("Content-Security-Policy: default-src 'none'"), "{}", answer.head);
+        assert!(answer.head.contains("content-security-policy: default-src 'none'"), "{}", answer.head);
         assert!(!answer.body.contains("<script"), "{path}: a name of a test became markup");
     }
     for path in ["/test/999", "/test/x", "/cause/x", "/run/ci-99", "/nothing", "/located/1", "/test/1/2"] {

@@ -25,8 +25,14 @@ const POLICY: PreEscaped<&str> = PreEscaped(
 );
 const STYLE: [&str; 2] = [include_str!("../base.css"), include_str!("pages.css")];
 
-const PAGES: [(&str, &str); 5] =
-    [("/", "Inbox"), ("/tests", "Tests"), ("/matrix", "Matrix"), ("/runs", "Runs"), ("/quarantine", "Quarantine")];
+const PAGES: [(&str, &str); 6] = [
+    ("/", "Inbox"),
+    ("/tests", "Tests"),
+    ("/matrix", "Matrix"),
+    ("/runs", "Runs"),
+    ("/quarantine", "Quarantine"),
+    ("/audit", "Audit log"),
+];
 const IN_FILE: [(&str, &str); 2] = [("#inbox", "Inbox"), ("#runs", "Runs")];
 
 /// Everything else is encoded in a query string (RFC 3986, unreserved characters).
@@ -45,6 +51,8 @@ pub struct PageLayout<'a> {
     pub now: Timestamp,
     /// Whether to show forms.
     pub may_write: bool,
+    /// Who looks at it, where that is known.
+    pub user: Option<&'a str>,
     /// Reload the page after this many seconds.
     pub again_after: Option<u32>,
     pub links: Links,
@@ -136,6 +144,9 @@ pub(super) fn page(layout: &PageLayout, title: &str, place: &str, content: Marku
             "\n" main { (content) }
             "\n" footer.foot {
                 "Written by unflake on " (layout.when(layout.now)) "."
+                @if let Some(user) = layout.user {
+                    " " (keep_start(&one_line(user), 80, "…").into_owned()) @if layout.may_write { " may make changes." } @else { " may read." }
+                }
             }
         }
     };

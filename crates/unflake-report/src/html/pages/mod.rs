@@ -3,6 +3,7 @@
 //! The HTML loads no resources and runs no script. Everything shown by colour is also shown by a
 //! sign and a word. Text of tests is escaped in the HTML, and cut there, never in the JSON.
 
+mod audit;
 mod cause;
 mod draw;
 mod error_page;
@@ -16,6 +17,7 @@ mod page_tests;
 mod quarantine;
 mod run;
 mod runs;
+mod sign_in;
 mod test;
 mod tests;
 
@@ -25,6 +27,7 @@ use unflake_model::{Day, Timestamp};
 
 use crate::{NextAction, ScoreRow};
 
+pub use audit::{AuditLog, AuditRow};
 pub use cause::{CausePage, CauseSummary};
 pub use error_page::ErrorPage;
 pub use file::SingleFileReport;
@@ -35,6 +38,7 @@ pub use matrix::{Matrix, MatrixCell, MatrixRow};
 pub use quarantine::{QuarantineEntry, QuarantinePage};
 pub use run::{RunFailure, RunPage};
 pub use runs::{RunHead, RunList, RunRow};
+pub use sign_in::SignInPage;
 pub use test::{FailureGroup, FindingEntry, LocateRecord, PastAttempt, TestPage};
 pub use tests::TestList;
 
@@ -50,6 +54,8 @@ pub enum View {
     Runs(RunList),
     Run(Box<RunPage>),
     Quarantine(QuarantinePage),
+    Audit(AuditLog),
+    SignIn(SignInPage),
     Error(ErrorPage),
 }
 
@@ -82,6 +88,8 @@ impl View {
             Self::Runs(_) => "Runs".to_owned(),
             Self::Run(one) => one.title(),
             Self::Quarantine(_) => "Quarantine".to_owned(),
+            Self::Audit(_) => "Audit log".to_owned(),
+            Self::SignIn(_) => "Sign in".to_owned(),
             Self::Error(one) => one.title(),
         }
     }
@@ -94,7 +102,8 @@ impl View {
             Self::Matrix(_) => "/matrix",
             Self::Runs(_) | Self::Run(_) => "/runs",
             Self::Quarantine(_) => "/quarantine",
-            Self::Error(_) => "",
+            Self::Audit(_) => "/audit",
+            Self::SignIn(_) | Self::Error(_) => "",
         }
     }
 
@@ -108,6 +117,8 @@ impl View {
             Self::Runs(one) => one.draw(layout),
             Self::Run(one) => one.draw(layout),
             Self::Quarantine(one) => one.draw(layout),
+            Self::Audit(one) => one.draw(layout),
+            Self::SignIn(one) => one.draw(),
             Self::Error(one) => one.draw(),
         }
     }
@@ -153,9 +164,14 @@ pub struct Pagination {
 impl Pagination {
     /// The elements on page `page`, and the position of that page.
     pub fn cut<T>(all: &[T], page: usize, size: usize) -> (&[T], Self) {
-        let of = all.len().div_ceil(size).max(1);
-        let page = page.clamp(1, of);
-        let from = ((page - 1) * size).min(all.len());
-        (&all[from..(from + size).min(all.len())], Self { page, of, total: all.len() })
+        let pages = Self::of(all.len(), page, size);
+        let from = ((pages.page - 1) * size).min(all.len());
+        (&all[from..(from + size).min(all.len())], pages)
+    }
+
+    /// The position of page `page` of a list with `total` elements.
+    pub fn of(total: usize, page: usize, size: usize) -> Self {
+        let of = total.div_ceil(size).max(1);
+        Self { page: page.clamp(1, of), of, total }
     }
 }

@@ -28,6 +28,7 @@ fn layout(zone: &TimeZone, may_write: bool) -> PageLayout<'_> {
         zone,
         now: NOW,
         may_write,
+        user: None,
         again_after: may_write.then_some(2),
         links: Links::Server,
     }
@@ -210,6 +211,17 @@ fn views(text: &str) -> Vec<View> {
             path: text.to_owned(),
             entries: vec![QuarantineEntry { entry, key: None, lately: text.to_owned() }],
         }),
+        View::Audit(AuditLog {
+            changes: vec![AuditRow {
+                at: NOW,
+                who: text.to_owned(),
+                action: text.to_owned(),
+                what: text.to_owned(),
+                detail: text.to_owned(),
+            }],
+            pages: pages(),
+        }),
+        View::SignIn(SignInPage { was_wrong: true }),
         View::Error(ErrorPage { what: text.to_owned(), next: Some(text.to_owned()) }),
     ]
 }

@@ -48,7 +48,9 @@ impl QuarantinePage {
             p.soft { "Commit " code { (name(&self.path)) } " to share the quarantine with your team." }
             @if layout.may_write { (form("Quarantine a failure", "", "")) } @else if !layout.is_file() {
                 p.soft {
-                    "To edit it here, open the address with the token that unflake printed; or run "
+                    @if layout.user.is_some() { "To edit it here you need the role write; or run " } @else {
+                        "To edit it here, open the address with the token that unflake printed; or run "
+                    }
                     (draw::command("unflake quarantine add TEST --reason WHY --owner WHO")) "."
                 }
             }

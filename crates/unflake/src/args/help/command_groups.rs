@@ -12,7 +12,7 @@ use crate::exit::Exit;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Everyday", &["run", "why", "affected"]),
     ("Techniques", &["nio", "order", "locate", "factors", "measure", "stress", "filter"]),
-    ("History", &["history", "quarantine", "serve", "report"]),
+    ("History", &["history", "quarantine", "serve", "token", "report"]),
     ("Tools", &["under", "replay", "trace", "doctor", "config", "demo", "completions", "man"]),
 ];
 

@@ -11,6 +11,7 @@ use super::overview::concerns;
 use crate::error::CommandError;
 use crate::hash::hex;
 use crate::history::scores::TestScores;
+use crate::history::test_table::KeyIndex;
 
 /// Failures of one test with the same fingerprint.
 #[derive(Clone, Debug)]
@@ -54,7 +55,7 @@ impl Failures {
         mut self,
         store: &Store,
         scores: &TestScores,
-        at: &HashMap<TestKey, usize>,
+        at: &KeyIndex,
     ) -> Result<HashMap<TestKey, Vec<SeenFailure>>, CommandError> {
         let from: HashMap<TestKey, u32> = (scores.all.iter())
             .filter(|(_, standing)| concerns(standing))
@@ -70,7 +71,7 @@ impl Failures {
                 let mut failed = Vec::new();
                 store.failed_in(*part, &mut |test, failure| {
                     let test = scores.today(test);
-                    if at.contains_key(&test) && from.get(&test).is_some_and(|from| run >= *from) {
+                    if at.get(test).is_some() && from.get(&test).is_some_and(|from| run >= *from) {
                         failed.push((test, failure));
                     }
                 })?;
@@ -194,7 +195,7 @@ fn joined(parts: &[&str]) -> String {
 
 pub(super) fn causes(
     scores: &TestScores,
-    at: &HashMap<TestKey, usize>,
+    at: &KeyIndex,
     failures: &HashMap<TestKey, Vec<SeenFailure>>,
 ) -> Vec<CauseFacts> {
     let mut causes: HashMap<String, CauseFacts> = HashMap::new();
@@ -235,7 +236,7 @@ pub(super) fn causes(
         }
     }
     let mut causes: Vec<CauseFacts> = causes.into_values().collect();
-    let lost = |key: &TestKey| at.get(key).map_or(0.0, |at| lost(&scores.all[*at].1));
+    let lost = |key: &TestKey| at.get(*key).map_or(0.0, |at| lost(&scores.all[at].1));
     for cause in &mut causes {
         cause.tests.sort_by(|one, other| lost(other).total_cmp(&lost(one)).then(one.cmp(other)));
     }

@@ -30,8 +30,15 @@ pub(crate) fn run(args: ReportHtmlArgs, context: &Context) -> Result<Exit, Comma
     let everything = everything(&views)?;
     let (project, zone) = (name(here), TimeZone::system());
     let links = Links::File(BTreeSet::new());
-    let frame =
-        PageLayout { project: &project, zone: &zone, now: views.now, may_write: false, again_after: None, links };
+    let frame = PageLayout {
+        project: &project,
+        zone: &zone,
+        now: views.now,
+        may_write: false,
+        user: None,
+        again_after: None,
+        links,
+    };
     let text = everything.html(&frame);
     if args.file.as_os_str() == "-" {
         print("write the report", |out| out.write_all(text.as_bytes()))?;

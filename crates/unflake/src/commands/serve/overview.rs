@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::OnceLock;
+use std::thread;
 
 use unflake_model::{Confidence, Finding, Fingerprint, Outcome};
 use unflake_report::pages::HistoryTotals;
@@ -15,6 +17,7 @@ use crate::commands::history::score;
 use crate::config::project;
 use crate::error::CommandError;
 use crate::history::scores::{self, TestScores};
+use crate::history::test_table::{KeyIndex, TestTable};
 use crate::project::code_owners::CodeOwners;
 
 /// Tests below this probability of failing next need no attention.
@@ -26,9 +29,9 @@ pub(crate) struct Overview {
     pub(crate) pulse: ChangeCounter,
     pub(crate) scores: TestScores,
     /// The index of a test in the scores.
-    pub(crate) at: HashMap<TestKey, usize>,
-    /// All tests, by their index in the scores: those that cost most time first, then by name.
-    pub(crate) order: Vec<usize>,
+    pub(crate) at: KeyIndex,
+    /// See [`Overview::order`].
+    order: OnceLock<Vec<usize>>,
     /// By the number of the run.
     pub(crate) tallies: Vec<RunTally>,
     /// Those that cost most time first.
@@ -70,9 +73,25 @@ impl RunTally {
 
 impl Overview {
     pub(crate) fn of(store: &Store, here: &Path) -> Result<Self, CommandError> {
+        Self::with_names(store, || Ok(TestTable::new(store.tests()?)), here)
+    }
+
+    /// The same, where `other` reads the names of the tests meanwhile.
+    pub(crate) fn of_two(store: &Store, other: &mut Store, here: &Path) -> Result<Self, CommandError> {
+        thread::scope(|scope| {
+            let names = scope.spawn(move || -> Result<TestTable, CommandError> { Ok(TestTable::new(other.tests()?)) });
+            Self::with_names(store, || names.join().expect("reading does not panic"), here)
+        })
+    }
+
+    fn with_names(
+        store: &Store,
+        names: impl FnOnce() -> Result<TestTable, CommandError>,
+        here: &Path,
+    ) -> Result<Self, CommandError> {
         let pulse = store.change_counter()?;
         let mut tallies: Vec<RunTally> = Vec::new();
-        let scores = scores::compute_with(store, None, &mut |run, execution| {
+        let scores = scores::compute_with(store, None, names, &mut |run, execution| {
             let run = run as usize;
             if run >= tallies.len() {
                 tallies.resize(run + 1, RunTally::default());
@@ -80,8 +99,7 @@ impl Overview {
             tallies[run].add(execution.outcome, execution.seconds);
         })?;
         tallies.resize(scores.runs.len(), RunTally::default());
-        let at: HashMap<TestKey, usize> = scores.all.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
-        let order = order(&scores);
+        let at = KeyIndex::new(scores.all.iter().map(|(key, _)| *key));
         let (latest, prepared) = (store.latest_findings(FINDINGS)?, store.prepared(None)?);
         let names = latest.iter().map(|stored| stored.finding.test.as_str());
         let keys = keys_of(&scores, names.chain(prepared.iter().map(|one| one.test.as_str())).collect());
@@ -102,11 +120,18 @@ impl Overview {
         let failures = Failures::new(diagnosed.collect()).read(store, &scores, &at)?;
         let causes = causes(&scores, &at, &failures);
         let owners = CodeOwners::find(&project::find(here));
+        let order = OnceLock::new();
         Ok(Self { pulse, scores, at, order, tallies, causes, failures, findings, useless, ready, owners })
     }
 
     pub(crate) fn standing(&self, key: TestKey) -> Option<&TestStanding> {
-        self.at.get(&key).map(|at| &self.scores.all[*at].1)
+        self.at.get(key).map(|at| &self.scores.all[at].1)
+    }
+
+    /// All tests, by their index in the scores: those that cost most time first, then by name.
+    /// Computed when it is needed first, which the inbox never does.
+    pub(crate) fn order(&self) -> &[usize] {
+        self.order.get_or_init(|| order(&self.scores))
     }
 
     pub(crate) fn overall(&self) -> HistoryTotals {
@@ -146,6 +171,9 @@ fn is_cause(finding: &Finding) -> bool {
 
 /// The keys of the tests with these names. A history may have a million tests and few findings.
 fn keys_of<'a>(scores: &'a TestScores, names: HashSet<&str>) -> HashMap<&'a str, TestKey> {
+    if names.is_empty() {
+        return HashMap::new();
+    }
     let stored = scores.tests.values().filter(|stored| names.contains(stored.test.as_str()));
     stored.map(|stored| (stored.test.as_str(), stored.key)).collect()
 }

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(80);
 const REST: u32 = 4;
 
 /// The largest number of idle connections that are kept.
-const IDLE: usize = 4;
+const IDLE: usize = 16;
 
 pub(crate) struct OverviewCache {
     location: StoreLocation,
@@ -49,7 +49,8 @@ impl OverviewCache {
     /// Computes the first overview.
     pub(crate) fn open(location: &StoreLocation, here: &Path) -> Result<Self, CommandError> {
         let store = scores::open(location)?;
-        let overview = Arc::new(Overview::of(&store, here)?);
+        let mut other = scores::open(location)?;
+        let overview = Arc::new(Overview::of_two(&store, &mut other, here)?);
         Ok(Self {
             location: location.clone(),
             here: here.to_owned(),
@@ -63,7 +64,7 @@ impl OverviewCache {
             }),
             requested: Condvar::new(),
             refreshed: Condvar::new(),
-            idle: Mutex::new(vec![store]),
+            idle: Mutex::new(vec![store, other]),
         })
     }
 

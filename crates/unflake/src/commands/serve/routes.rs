@@ -1,21 +1,21 @@
-//! Routes: from a request to a page, or to a change of the quarantine, feedback or labels.
+//! Routes: from a request to a page, a change, or a stream of events.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use unflake_model::{Day, Feedback, Fingerprint};
-use unflake_report::pages::{ErrorPage, Links, PageLayout, QuarantineEntry, QuarantinePage, View, located_page};
+use unflake_model::Day;
+use unflake_report::pages::{
+    AuditLog, AuditRow, ErrorPage, Links, PageLayout, Pagination, QuarantineEntry, QuarantinePage, SignInPage, View,
+    located_page,
+};
 use unflake_report::{LocateReport, TimeZone, recent_outcomes};
-use unflake_store::{Store, TestKey};
-use unflake_web::{AccessToken, Method, Request, Response};
+use unflake_store::{RunId, Store, TestKey};
+use unflake_web::{Method, Request, Response};
 
+use super::access::{Access, Caller, Stranger};
 use super::overview_cache::OverviewCache;
-use super::runs;
 use super::views::ViewBuilder;
-use crate::args::filter::{FilterLabelArgs, LabelName};
-use crate::args::quarantine::QuarantineAdd;
-use crate::commands::filter::tune;
-use crate::commands::quarantine::command;
+use super::{live, runs};
 use crate::commands::quarantine::file::QuarantineFile;
 use crate::config::project;
 use crate::error::CommandError;
@@ -24,22 +24,23 @@ use crate::project::source_files::SourceFiles;
 
 /// Seconds after which the page of a run in progress reloads.
 const RELOAD: u32 = 2;
-const DAYS: i64 = 14;
 /// The number of latest attempts that the quarantine page reads.
 const LATELY: usize = 20;
+/// Entries of the audit log on a page.
+const CHANGES: usize = 100;
 
-pub(crate) struct Routes<'a> {
-    cache: &'a OverviewCache,
-    token: &'a AccessToken,
-    here: PathBuf,
+pub(super) struct Routes {
+    pub(super) cache: Arc<OverviewCache>,
+    access: Access,
+    pub(super) here: PathBuf,
     project: String,
     zone: TimeZone,
     /// Held while the quarantine file is changed.
-    writing: Mutex<()>,
+    pub(super) writing: Mutex<()>,
 }
 
 /// The result of a request.
-enum RouteResult {
+pub(super) enum RouteResult {
     View(View),
     NotFound(&'static str),
     Redirect(String),
@@ -47,53 +48,89 @@ enum RouteResult {
     Page(String, Vec<u8>),
 }
 
-impl<'a> Routes<'a> {
-    pub(crate) fn new(cache: &'a OverviewCache, token: &'a AccessToken, here: &Path, project: String) -> Self {
+impl Routes {
+    pub(super) fn new(cache: Arc<OverviewCache>, access: Access, here: &Path, project: String) -> Self {
         let zone = TimeZone::system();
-        Self { cache, token, here: here.to_owned(), project, zone, writing: Mutex::new(()) }
+        Self { cache, access, here: here.to_owned(), project, zone, writing: Mutex::new(()) }
     }
 
-    pub(crate) fn answer(&self, request: &Request) -> Response {
-        if let Some(word) = request.query_value("token") {
-            return self.log_in(request, word);
-        }
-        let may_write = self.token.authorizes(request);
+    pub(super) fn answer(self: &Arc<Self>, request: &Request) -> Response {
         let (path, json) = match request.path.strip_suffix(".json") {
             Some(path) => (path, true),
             None => (request.path.as_str(), false),
         };
+        let caller = match self.caller(request) {
+            Ok(Ok(caller)) => caller,
+            Ok(Err(Stranger::NoProxy)) => {
+                let next = Some("open the address of the proxy".to_owned());
+                let what = "This server takes requests from its proxy only".to_owned();
+                return self.message(json, 403, ErrorPage { what, next });
+            }
+            Ok(Err(Stranger::Unknown)) if path == "/sign-in" && request.method == Method::Post => {
+                return self.sign_in(request.form_value("token").unwrap_or_default().trim());
+            }
+            Ok(Err(Stranger::Unknown)) => return self.unknown(json, false),
+            Err(error) => return self.failed(json, error),
+        };
+        if let Some(token) = request.query_value("token") {
+            return self.log_in(request, token);
+        }
+        if let Some(run) = run_of_events(path) {
+            return self.events(request, run);
+        }
         let found = match request.method {
-            Method::Post if !may_write => return self.message(json, 403, refused()),
-            Method::Post => self.write(path, request),
+            Method::Post if path == "/sign-in" => {
+                return self.sign_in(request.form_value("token").unwrap_or_default().trim());
+            }
+            Method::Post if !caller.may_write() => return self.message(json, 403, refused(&caller)),
+            Method::Post => self.change(path, request, &caller),
             Method::Get | Method::Head => self.read(path, request),
         };
         match found {
-            Ok(RouteResult::View(view)) => self.show(&view, request, json, may_write),
+            Ok(RouteResult::View(view)) => self.show(&view, request, json, &caller),
             Ok(RouteResult::Page(_, data)) if json => Response::json(200, data),
             Ok(RouteResult::Page(page, _)) => Response::html(200, page),
             Ok(RouteResult::Redirect(path)) => Response::redirect(&path),
-            Ok(RouteResult::NotFound(what)) => {
-                let what = format!("no such {what}");
-                self.message(
-                    json,
-                    404,
-                    ErrorPage { what, next: Some("the inbox lists flaky and broken tests".to_owned()) },
-                )
-            }
-            Err(error) => {
-                let status = if error.exit == crate::exit::Exit::Usage { 400 } else { 500 };
-                self.message(json, status, ErrorPage { what: error.message, next: error.hint })
-            }
+            Ok(RouteResult::NotFound(what)) => self.not_found(json, what),
+            Err(error) => self.failed(json, error),
         }
+    }
+
+    /// Who sends a request.
+    pub(super) fn caller(&self, request: &Request) -> Result<Result<Caller, Stranger>, CommandError> {
+        self.access.caller(request, |secret| self.cache.with(|store| Caller::of_token(store, secret)))
     }
 
     /// The printed address sets the token as a cookie and redirects, so that the token leaves the
     /// address bar.
-    fn log_in(&self, request: &Request, word: &str) -> Response {
-        if !self.token.matches(word) || request.method == Method::Post {
-            return self.message(false, 403, refused());
+    fn log_in(&self, request: &Request, token: &str) -> Response {
+        let is_ours = self.access.start_token().is_some() && self.has_access(token).is_ok_and(|has| has);
+        if !is_ours || request.method == Method::Post {
+            return self.message(false, 403, refused(&Caller { name: None, role: unflake_store::AccessRole::Read }));
         }
-        self.token.set_cookie(Response::redirect("/"))
+        self.access.set_cookie(token, Response::redirect("/"))
+    }
+
+    fn sign_in(&self, token: &str) -> Response {
+        match self.has_access(token) {
+            Ok(true) => self.access.set_cookie(token, Response::redirect("/")),
+            Ok(false) => self.unknown(false, true),
+            Err(error) => self.failed(false, error),
+        }
+    }
+
+    fn has_access(&self, secret: &str) -> Result<bool, CommandError> {
+        let mut token_of = |secret: &str| self.cache.with(|store| Caller::of_token(store, secret));
+        Ok(self.access.caller_with(secret, &mut token_of)?.is_some())
+    }
+
+    /// A stream of events, where there is such a run.
+    fn events(self: &Arc<Self>, request: &Request, run: RunId) -> Response {
+        match self.cache.with(|store| Ok(store.run(run)?)) {
+            Ok(Some(_)) => Response::events(live::events(self, request, run)),
+            Ok(None) => self.not_found(true, "run"),
+            Err(error) => self.failed(true, error),
+        }
     }
 
     fn read(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
@@ -128,35 +165,11 @@ impl<'a> Routes<'a> {
                 }
                 ("runs", "", _) => RouteResult::View(View::Runs(runs::list(&views, number("page"))?)),
                 ("run", id, _) => one_of(runs::page(&views, id)?.map(|one| View::Run(Box::new(one))), "run"),
+                ("audit", "", _) => RouteResult::View(View::Audit(audit_log(store, number("page"))?)),
                 ("quarantine", "", _) => RouteResult::View(View::Quarantine(self.quarantine_page(store)?)),
                 _ => RouteResult::NotFound("page"),
             })
         })
-    }
-
-    fn write(&self, path: &str, request: &Request) -> Result<RouteResult, CommandError> {
-        let form = |name: &str| request.form_value(name).unwrap_or("").trim().to_owned();
-        let _one_at_a_time = self.writing.lock().expect("nothing panics under this lock");
-        match path {
-            "/quarantine/add" => {
-                let days = form("days");
-                let issue = Some(form("issue")).filter(|issue| !issue.is_empty());
-                let add = QuarantineAdd {
-                    test: form("test"),
-                    reason: form("reason"),
-                    owner: form("owner"),
-                    issue,
-                    days: if days.is_empty() { DAYS } else { days.parse().unwrap_or(0) },
-                    skip: false,
-                };
-                self.cache.with(|store| command::add(&add, Some(store), &self.here))?;
-            }
-            "/quarantine/remove" => command::remove(&form("test"), &self.here)?,
-            "/answer" => return self.feedback(request, form),
-            "/mark" => return self.mark(form),
-            _ => return Ok(RouteResult::NotFound("page")),
-        }
-        Ok(RouteResult::Redirect("/quarantine".to_owned()))
     }
 
     /// Shows source lines as they are now: they may have moved since the test was located.
@@ -166,47 +179,13 @@ impl<'a> Routes<'a> {
         let lines = |file: &str| sources.lines(file);
         let finding = &stored.finding;
         let located = LocateReport { reproduce: finding.command(), ..LocateReport::new(finding, &lines, 0.0) };
-        let Some(page) = located_page(&located, stored.started, stored.commit.as_deref(), &self.frame(false, None))
-        else {
+        let Some(page) = located_page(&located, stored.started, stored.commit.as_deref(), &self.frame()) else {
             return Ok(RouteResult::NotFound("report"));
         };
         let data = serde_json::json!({
             "schema": 1, "view": "located", "when": stored.started, "commit": stored.commit, "finding": finding,
         });
         Ok(RouteResult::Page(page, format!("{data}\n").into_bytes()))
-    }
-
-    /// Labels a failure of an assertion, for `unflake filter tune`.
-    fn mark(&self, form: impl Fn(&str) -> String) -> Result<RouteResult, CommandError> {
-        let key = form("test").parse().map(TestKey);
-        let found = self.cache.with(|store| {
-            let tests = store.tests()?;
-            Ok(tests.into_iter().find(|stored| Ok(stored.key) == key).map(|stored| (stored.key, stored.test)))
-        })?;
-        let (Some((key, test)), Some(label)) = (found, LabelName::from_word(&form("label"))) else {
-            return Ok(RouteResult::NotFound("test"));
-        };
-        let expression = Some(form("assertion")).filter(|text| !text.is_empty());
-        let args = FilterLabelArgs { label, test: test.as_str().to_owned(), expression, labels: None };
-        tune::label(&args, &self.here)?;
-        Ok(RouteResult::Redirect(format!("/test/{}", key.0)))
-    }
-
-    fn feedback(&self, request: &Request, form: impl Fn(&str) -> String) -> Result<RouteResult, CommandError> {
-        let finding = Fingerprint(form("finding"));
-        let why = Some(form("why")).filter(|why| !why.is_empty());
-        let answer =
-            Feedback { finding, useful: request.form_value("useful") == Some("yes"), at: recorder::now(), why };
-        self.cache.with(|store| {
-            let known =
-                store.latest_findings(usize::MAX)?.into_iter().find(|stored| stored.finding.id() == answer.finding);
-            let Some(known) = known.filter(|stored| !stored.finding.is_real()) else {
-                return Ok(RouteResult::NotFound("finding"));
-            };
-            store.record_feedback(&answer)?;
-            let key = store.key_of(&known.finding.test)?;
-            Ok(RouteResult::Redirect(key.map_or("/".to_owned(), |key| format!("/test/{}", key.0))))
-        })
     }
 
     fn quarantine(&self) -> Result<QuarantineFile, CommandError> {
@@ -226,12 +205,34 @@ impl<'a> Routes<'a> {
         Ok(QuarantinePage { today: Day::of(recorder::now()), path, entries })
     }
 
-    fn show(&self, view: &View, request: &Request, json: bool, may_write: bool) -> Response {
+    fn show(&self, view: &View, request: &Request, json: bool, caller: &Caller) -> Response {
         if json {
             return Response::json(200, view.json());
         }
         let live = matches!(view, View::Run(run) if run.run.going_on) && request.query_value("still").is_none();
-        Response::html(200, view.html(&self.frame(may_write, live.then_some(RELOAD))))
+        let frame = PageLayout { may_write: caller.may_write(), user: caller.name.as_deref(), ..self.frame() };
+        Response::html(200, view.html(&PageLayout { again_after: live.then_some(RELOAD), ..frame }))
+    }
+
+    fn not_found(&self, json: bool, what: &str) -> Response {
+        let next = Some("the inbox lists flaky and broken tests".to_owned());
+        self.message(json, 404, ErrorPage { what: format!("no such {what}"), next })
+    }
+
+    fn failed(&self, json: bool, error: CommandError) -> Response {
+        let status = if error.exit == crate::exit::Exit::Usage { 400 } else { 500 };
+        self.message(json, status, ErrorPage { what: error.message, next: error.hint })
+    }
+
+    /// For who is not known. `was_wrong`: the token that was given is not valid.
+    fn unknown(&self, json: bool, was_wrong: bool) -> Response {
+        let response = if json {
+            let next = Some("send `Authorization: Bearer TOKEN`; `unflake token create` makes one".to_owned());
+            self.message(json, 401, ErrorPage { what: "This needs a token".to_owned(), next })
+        } else {
+            Response::html(401, View::SignIn(SignInPage { was_wrong }).html(&self.frame()))
+        };
+        response.with_header("www-authenticate", "Bearer")
     }
 
     fn message(&self, json: bool, status: u16, message: ErrorPage) -> Response {
@@ -239,16 +240,38 @@ impl<'a> Routes<'a> {
         if json {
             return Response::json(status, view.json());
         }
-        Response::html(status, view.html(&self.frame(false, None)))
+        Response::html(status, view.html(&self.frame()))
     }
 
-    fn frame(&self, may_write: bool, again_after: Option<u32>) -> PageLayout<'_> {
+    /// For a page without forms.
+    fn frame(&self) -> PageLayout<'_> {
         let (project, zone, now) = (self.project.as_str(), &self.zone, recorder::now());
-        PageLayout { project, zone, now, may_write, again_after, links: Links::Server }
+        PageLayout { project, zone, now, may_write: false, user: None, again_after: None, links: Links::Server }
     }
 }
 
-fn refused() -> ErrorPage {
-    let next = "open the address with the token that unflake printed when it started";
-    ErrorPage { what: "Changes need the token".to_owned(), next: Some(next.to_owned()) }
+fn refused(caller: &Caller) -> ErrorPage {
+    let (what, next) = match &caller.name {
+        None => ("Changes need the token", "open the address with the token that unflake printed when it started"),
+        Some(_) => ("Changes need the role write", "use a token with this role, or ask who runs this server"),
+    };
+    ErrorPage { what: what.to_owned(), next: Some(next.to_owned()) }
+}
+
+/// The run in `/run/ID/events`.
+fn run_of_events(path: &str) -> Option<RunId> {
+    path.strip_prefix("/run/")?.strip_suffix("/events")?.parse().ok().map(RunId)
+}
+
+fn audit_log(store: &Store, page: usize) -> Result<AuditLog, CommandError> {
+    let pages = Pagination::of(store.audit_count()?, page, CHANGES);
+    let entries = store.audit_log((pages.page - 1) * CHANGES, CHANGES)?;
+    let rows = entries.into_iter().map(|entry| AuditRow {
+        at: entry.at,
+        who: entry.who,
+        action: entry.action,
+        what: entry.what,
+        detail: entry.detail,
+    });
+    Ok(AuditLog { changes: rows.collect(), pages })
 }

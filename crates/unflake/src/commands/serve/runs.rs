@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use unflake_model::Event;
+use unflake_model::{Event, Timestamp};
 use unflake_report::pages::{Pagination, RunFailure, RunHead, RunList, RunPage, RunRow};
-use unflake_store::{Run, RunId, Source, SourceId, TestKey};
+use unflake_store::{Run, RunId, Source, SourceId, Store, TestKey};
 
 use super::overview::RunTally;
 use super::views::ViewBuilder;
@@ -46,7 +46,12 @@ pub(crate) fn in_progress(views: &ViewBuilder) -> Result<Option<Box<RunRow>>, Co
 }
 
 fn is_in_progress(views: &ViewBuilder, run: &Run) -> Result<bool, CommandError> {
-    Ok(run.ended.is_none() && views.now.0 - views.store.last_activity(run)?.0 < SILENT)
+    is_live(views.store, run, views.now)
+}
+
+/// Whether a run is in progress, as far as the history shows.
+pub(super) fn is_live(store: &Store, run: &Run, now: Timestamp) -> Result<bool, CommandError> {
+    Ok(run.ended.is_none() && now.0 - store.last_activity(run)?.0 < SILENT)
 }
 
 pub(crate) fn list(views: &ViewBuilder, page: usize) -> Result<RunList, CommandError> {

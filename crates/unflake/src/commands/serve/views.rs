@@ -96,7 +96,7 @@ impl ViewBuilder<'_> {
     /// The tests with this in their names, in the order of the overview.
     fn matching(&self, query: &str) -> Vec<TestKey> {
         let scores = &self.overview.scores;
-        let keys = self.overview.order.iter().map(|at| scores.all[*at].0);
+        let keys = self.overview.order().iter().map(|at| scores.all[*at].0);
         let has = |key: &TestKey| {
             query.is_empty() || scores.tests.get(key).is_some_and(|stored| stored.test.as_str().contains(query))
         };

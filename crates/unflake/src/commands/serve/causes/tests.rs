@@ -70,7 +70,7 @@ fn every(days: u32, day: u32, says: &'static str) -> Option<&'static str> {
 /// Each cause: its failures, the seconds it cost, and its tests.
 fn causes(store: &Store) -> Vec<(usize, f64, Vec<String>)> {
     let overview = Overview::of(store, Path::new("/nowhere")).unwrap();
-    let name = |key| overview.scores.tests[key].test.to_string();
+    let name = |key| overview.scores.tests.get(key).unwrap().test.to_string();
     let causes = overview.causes.iter();
     causes.map(|cause| (cause.failures, cause.seconds_lost, cause.tests.iter().map(name).collect())).collect()
 }
