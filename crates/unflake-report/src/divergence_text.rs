@@ -98,11 +98,14 @@ pub(crate) fn proof_text(proof: &ForcedValue) -> String {
         return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
     }
     if name == ForcedValue::DELAY {
-        let passing = match passing.split_once(" at ") {
-            Some((delay, line)) => format!("delayed by {delay} ms at {line} instead"),
-            None => "not delayed".to_owned(),
+        let passing = match (passing.split_once(" at "), passing.strip_prefix('+')) {
+            (Some((delay, line)), _) => format!("delayed by {delay} ms at {line} instead"),
+            (None, Some(more)) => format!("so delayed, and waiting {more} ms longer there"),
+            (None, None) => "not delayed".to_owned(),
         };
-        let fails = format!("delayed by {failing} ms there: fails {failed} of {failed}");
+        let place = failing.split_once(" at ").map_or("there".to_owned(), |(_, line)| format!("at {line}"));
+        let delay = failing.split(' ').next().unwrap_or_default();
+        let fails = format!("delayed by {delay} ms {place}: fails {failed} of {failed}");
         return format!("{fails}; {passing}: passes {passed} of {passed}");
     }
     if name == ForcedValue::SPEED {
