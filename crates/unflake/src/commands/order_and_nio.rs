@@ -29,6 +29,9 @@ const LOOKED_UP: usize = 8;
 const LATEST: usize = 50;
 /// What screening in shared forks can miss.
 const SHARED_FORKS: &str = "ran twice in forks that they shared with other tests, whose state may hide a leak (--thorough gives each test a fork)";
+/// What comparing state instead of running orders can miss.
+const NO_STATE: &str =
+    "left no state that unflake compares, so not every other test ran directly after them (--thorough runs all pairs)";
 /// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -129,7 +132,10 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     search.run(
         &mut order,
         |order| order.unmatched_names(),
-        |order| failing_in_parallel(&order.only_in_parallel()).into_iter().collect(),
+        |order| {
+            let notes = [failing_in_parallel(&order.only_in_parallel()), count(order.without_state(), NO_STATE)];
+            notes.into_iter().flatten().collect()
+        },
     )
 }
 
