@@ -1,5 +1,5 @@
-//! Delays before sleeps, waits and locks: a random fraction of the calls, drawn from a seed, starts
-//! later.
+//! Delays before sleeps, waits and locks, and after a thread was started or changed what all of them
+//! share: a random fraction of the calls, drawn from a seed.
 
 use core::ffi::c_char;
 use core::ptr::null_mut;
@@ -26,6 +26,14 @@ pub fn delay_wait() {
 pub fn delay_lock() {
     if active() & DELAYS != 0 && !is_single_threaded() {
         delay(LOCK_RARITY);
+    }
+}
+
+/// After a change that other threads see. The error of the call is kept.
+#[inline(always)]
+pub fn delay_change() {
+    if active() & DELAYS != 0 && !is_single_threaded() {
+        delay(1);
     }
 }
 

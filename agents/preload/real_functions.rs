@@ -30,7 +30,7 @@ names! {
     arc4random arc4random_buf arc4random_uniform __open_2 __open64_2 fopen fopen64 fdopen get_nprocs get_nprocs_conf
     sched_getaffinity sendmmsg recvmmsg getaddrinfo gethostbyname readdir readdir64 rewinddir telldir seekdir closedir scandir
     scandir64 execvp execvpe posix_spawnp pthread_condattr_init pthread_condattr_setclock pthread_cond_init __register_atfork __libc_malloc
-    pthread_create srand srandom srand48 _ZNSt13random_device9_M_getvalEv
+    pthread_create setenv unsetenv putenv chdir fchdir umask setlocale srand srandom srand48 _ZNSt13random_device9_M_getvalEv
 }
 
 static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];

@@ -21,6 +21,7 @@ mod random_seed;
 mod real_functions;
 mod settings;
 mod shared_page;
+mod shared_state;
 mod sleeps;
 mod switch_interval;
 mod syscalls;

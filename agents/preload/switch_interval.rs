@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_char, c_double, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::delays::delay_wait;
 use crate::real_functions::interpose;
 use crate::settings::{SWITCH_INTERVAL, SWITCH_MICROSECONDS, active, page};
 use crate::system;
@@ -72,6 +73,8 @@ interpose! {
         if active() & SWITCH_INTERVAL != 0 {
             apply_once();
         }
-        real(thread, attributes, routine, argument)
+        let result = real(thread, attributes, routine, argument);
+        delay_wait();
+        result
     };
 }

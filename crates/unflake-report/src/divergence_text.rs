@@ -98,13 +98,15 @@ pub(crate) fn proof_text(proof: &ForcedValue) -> String {
         return format!("{failing}: fails {failed} of {failed}; {passing}: passes {passed} of {passed}");
     }
     if name == ForcedValue::DELAY {
-        let passing = match passing.split_once(" at ") {
-            Some((delay, line)) => format!("delayed by {delay} ms at {line} instead"),
-            None => "not delayed".to_owned(),
+        let passing = match (passing.split_once(" at "), passing.strip_prefix('+')) {
+            (Some((delay, line)), _) => format!("delayed by {delay} ms at {line} instead"),
+            (None, Some(more)) => format!("so delayed, and waiting {more} ms longer there"),
+            (None, None) => "not delayed".to_owned(),
         };
-        let fails = match &**failing {
-            "" => format!("delayed there: fails {failed} of {failed}"),
-            length => format!("delayed by {length} ms there: fails {failed} of {failed}"),
+        let place = failing.split_once(" at ").map_or("there".to_owned(), |(_, line)| format!("at {line}"));
+        let fails = match failing.split(' ').next() {
+            None | Some("") => format!("delayed {place}: fails {failed} of {failed}"),
+            Some(length) => format!("delayed by {length} ms {place}: fails {failed} of {failed}"),
         };
         return format!("{fails}; {passing}: passes {passed} of {passed}");
     }

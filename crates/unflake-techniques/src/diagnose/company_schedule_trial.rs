@@ -39,6 +39,8 @@ pub(crate) struct CompanyScheduleTrial {
     test: TestId,
     kind: FactorKind,
     seconds: f64,
+    /// The companions to try. Empty: all other tests of its program.
+    only: Vec<TestId>,
     task: SearchTask,
     found: Rc<RefCell<Option<Disturbance>>>,
 }
@@ -58,7 +60,12 @@ struct Disturbance {
 
 impl CompanyScheduleTrial {
     pub(crate) fn new(test: TestId, kind: FactorKind, seconds: f64) -> Self {
-        Self { test, kind, seconds, task: SearchTask::default(), found: Rc::default() }
+        Self { test, kind, seconds, only: Vec::new(), task: SearchTask::default(), found: Rc::default() }
+    }
+
+    /// The same beside these only, if any are known.
+    pub(crate) fn beside_only(self, companions: &[TestId]) -> Self {
+        Self { only: companions.to_vec(), ..self }
     }
 }
 
@@ -66,7 +73,8 @@ impl Technique for CompanyScheduleTrial {
     fn observe(&mut self, event: &Event, _: Recordings<'_>) {
         if let Event::TestsListed { tests, .. } = event {
             let scheduler = Scheduler::new(Isolation::Process, self.seconds);
-            let companions = companions(tests, &self.test);
+            let mut companions = companions(tests, &self.test);
+            companions.retain(|other| self.only.is_empty() || self.only.contains(other));
             let runs = CompanionRuns { scheduler: scheduler.clone(), test: self.test.clone(), kind: self.kind };
             let found = self.found.clone();
             self.task.start(scheduler, async move {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use unflake_model::{
     Confidence, Coverage, Detail, Event, Factor, FactorKind, Finding, Isolation, NioKind, Session, SessionId, TestId,
-    VerdictKind,
+    VerdictKind, World,
 };
 
 use crate::diagnose::company_schedule_trial::CompanyScheduleTrial;
@@ -18,7 +18,9 @@ use crate::diagnose::retries::Retries;
 use crate::diagnose::schedule_trial::ScheduleTrial;
 use crate::diagnose::seed_trial::SeedTrial;
 use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
-use crate::diagnose::steps::{DiagnosisStep, delays_before_factors, delays_early, forks_first, most_seeds, steps};
+use crate::diagnose::steps::{
+    DiagnosisStep, delays_before_factors, delays_early, forks_first, most_seeds, order_of_threads_first, steps,
+};
 use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
 use crate::intervention::delayed_line::is_single_delay;
@@ -34,6 +36,8 @@ const OTHERS_SHARE: f64 = 2.0;
 const OTHERS_SECONDS: f64 = 10.0;
 /// A run that takes less than this is short.
 const SHORT: f64 = 0.2;
+/// One that takes so long probably waits.
+const SLOW: f64 = 0.1;
 /// How much of its time the search of orders takes where no order changes anything.
 const PATIENCE: f64 = 0.4;
 /// A step that took this part of its time has hardly ended by itself.
@@ -64,6 +68,8 @@ pub struct DiagnosisConfig {
     pub speed: Option<FactorKind>,
     /// The factor that delays threads and tasks. None: it cannot be set.
     pub schedules: Option<FactorKind>,
+    /// Factors that delay waits and changes of what threads share. Empty: they cannot be set.
+    pub delays: Vec<Factor>,
     /// Whether the agent says where it delayed them.
     pub names_delays: bool,
     /// Whether lines of its tests can be recorded.
@@ -104,6 +110,8 @@ pub struct Diagnosis {
     /// What the latest of them found before.
     unconfirmed: Vec<Finding>,
     sessions: u32,
+    /// Tests that disturb it at the same time.
+    companions: Vec<TestId>,
     /// The test disturbs itself, and may be disturbed by others.
     is_self_polluting: bool,
 }
@@ -148,6 +156,7 @@ impl Diagnosis {
             prolonged: Vec::new(),
             unconfirmed: Vec::new(),
             sessions: 0,
+            companions: Vec::new(),
             is_self_polluting: false,
         }
     }
@@ -169,7 +178,14 @@ impl Diagnosis {
         // Agents that name delays find the line without a single long one.
         match self.config.can_trace && self.config.schedules.is_some() {
             true if self.config.names_delays => delays_before_factors(steps),
-            true => delays_early(steps, self.config.slow_starts),
+            true => {
+                let steps = delays_early(steps, self.config.slow_starts);
+                let takes_time = self.alone.seconds.is_some_and(|seconds| seconds >= SLOW);
+                match count.failed == 0 && takes_time && verdict != Some(VerdictKind::FlakyStateDependent) {
+                    true => order_of_threads_first(steps, self.config.slow_starts),
+                    false => steps,
+                }
+            }
             false => steps,
         }
     }
@@ -262,7 +278,10 @@ impl Diagnosis {
                 Box::new(Experiment::new(ExperimentConfig { names, seconds, combined, ..config }))
             }
             DiagnosisStep::Company if !self.config.side_by_side => return None,
-            DiagnosisStep::Company => Box::new(CompanyTrial::new(test.clone(), seconds)),
+            DiagnosisStep::Company => {
+                let delayed = self.config.delays.iter().map(|delays| World::of(vec![delays.clone()])).collect();
+                Box::new(CompanyTrial::new(test.clone(), delayed, seconds))
+            }
             DiagnosisStep::Seeds if self.config.seeds.is_empty() => return None,
             DiagnosisStep::Seeds => {
                 let is_short = self.alone.seconds.is_some_and(|seconds| seconds < SHORT);
@@ -285,7 +304,8 @@ impl Diagnosis {
             }
             DiagnosisStep::CompanySchedules if !self.config.side_by_side => return None,
             DiagnosisStep::CompanySchedules => {
-                Box::new(CompanyScheduleTrial::new(test.clone(), self.config.schedules?, seconds))
+                let trial = CompanyScheduleTrial::new(test.clone(), self.config.schedules?, seconds);
+                Box::new(trial.beside_only(&self.companions))
             }
             DiagnosisStep::Divergence | DiagnosisStep::Intervention => return None,
         })
@@ -386,8 +406,13 @@ impl Diagnosis {
                 self.left = [DiagnosisStep::Divergence].into();
             }
             _ if is_proven => self.left.clear(),
-            // Alone it passes, so neither worlds nor lines of it alone can tell more.
-            DiagnosisStep::Company if !found.is_empty() => self.left.clear(),
+            // Alone it passes, so neither worlds nor lines of it alone can tell more. A schedule with which the two
+            // meet every time is a proof.
+            DiagnosisStep::Company if !found.is_empty() => {
+                let verdicts = found.iter().filter_map(Finding::verdict);
+                self.companions = verdicts.flat_map(|verdict| verdict.evidence.beside.clone()).collect();
+                self.left.retain(|step| *step == DiagnosisStep::CompanySchedules);
+            }
             _ => {}
         }
         self.findings.extend(found);

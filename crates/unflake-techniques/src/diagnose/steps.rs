@@ -200,6 +200,25 @@ pub(crate) fn delays_before_factors(mut steps: Vec<DiagnosisStep>) -> Vec<Diagno
     steps
 }
 
+/// The same steps of a test that passes alone and takes its time there. It probably waits for a time, so who
+/// comes first is asked before what surrounds it, other tests among it.
+pub(crate) fn order_of_threads_first(mut steps: Vec<DiagnosisStep>, slow_starts: bool) -> Vec<DiagnosisStep> {
+    use DiagnosisStep::{CombinedFactors, Company, Divergence, Order, Schedules, Seeds, Speed};
+    let is_search = |step: &DiagnosisStep| matches!(step, CombinedFactors | Order | Company | Seeds | Speed);
+    let Some(first) = steps.iter().position(is_search) else { return steps };
+    // A line is worth more where each run is dear; else a schedule is found sooner.
+    let both = if slow_starts { [Schedules, Divergence] } else { [Divergence, Schedules] };
+    for step in both {
+        if let Some(at) = steps.iter().position(|one| *one == step)
+            && at > first
+        {
+            let step = steps.remove(at);
+            steps.insert(first, step);
+        }
+    }
+    steps
+}
+
 /// Seeds to try: of a test that never varied a few, or more where each costs little, else so many that
 /// one of them fails in nearly all cases, at the rate with which it failed.
 pub(crate) fn most_seeds(alone: FailureCount, differs: bool, is_cheap: bool) -> u32 {
@@ -264,6 +283,16 @@ mod tests {
         assert_eq!(varies(true), [Divergence, Speed, Seeds, Schedules, Factors]);
         assert_eq!(varies(false), [Speed, Seeds, Schedules, Divergence, Factors]);
         assert_eq!(delays_early(vec![Speed, Seeds], false), [Speed, Seeds]);
+    }
+
+    #[test]
+    fn a_test_that_takes_its_time_is_delayed_before_others_are_searched() {
+        let passes = FailureCount::new(0, 6);
+        let quick = order_of_threads_first(delays_early(steps(passes, false, None, false), false), false);
+        assert_eq!(quick[..4], [Idempotence, Schedules, Divergence, CombinedFactors]);
+        let slow = order_of_threads_first(delays_early(steps(passes, false, None, true), true), true);
+        assert_eq!(slow[..4], [Idempotence, Divergence, Schedules, CombinedFactors]);
+        assert_eq!(order_of_threads_first(vec![Speed, Factors], false), [Speed, Factors]);
     }
 
     #[test]

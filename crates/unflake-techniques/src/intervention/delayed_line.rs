@@ -9,7 +9,8 @@ use unflake_model::{
 
 use crate::divergence::delay_points::DelayPoint;
 use crate::finding::finding;
-use crate::intervention::forced_delay::{cause_of_delay, own_thread, same_file};
+use crate::intervention::deciding_delay::cause_of_delay;
+use crate::intervention::forced_delay::{own_thread, same_file};
 
 /// What traces and failing runs of the test show.
 #[derive(Clone, Debug)]

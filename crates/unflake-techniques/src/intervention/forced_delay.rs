@@ -5,18 +5,20 @@
 //! delay that is longer than any pause of a busy machine shows where, and names a line, which a
 //! schedule with many short delays does not. A test that sometimes fails as it is must pass every
 //! time when another line is delayed: then the order decides, and not chance.
+//!
+//! Where the test fails because something waits for a time and not for what it needs, a longer wait there
+//! prevents the failure that the delay causes. That wait is the line to change.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use unflake_model::{
-    Cause, Detail, Divergence, DivergenceKind, Event, FactorKind, Failure, Finding, ForcedValue, Isolation, Location,
-    Outcome, Purpose, Replay, Session, Shows, SourceLine, TestId, World,
+    Event, FactorKind, Failure, Finding, Isolation, Outcome, Purpose, Session, SourceLine, TestId, World,
 };
 
 use crate::divergence::delay_points::DelayPoint;
-use crate::finding::finding;
+use crate::intervention::deciding_delay::{DecidingDelay, TriedPoint};
 use crate::intervention::forced_value::{MOST_TIMES, TIMES, runs_against_chance};
 use crate::search::scheduler::{Scheduler, SearchTask, SessionRequest, SessionResult};
 use crate::stats::failure_rate::FailureCount;
@@ -28,7 +30,6 @@ const AT_ONCE: usize = 6;
 /// A line that a thread executes at most so often is delayed each time, too, for a part of the time: a
 /// thread may come in time at first and late at last.
 const OFTEN: u32 = 40;
-const PART: u32 = 5;
 /// Threads in which one line is tried.
 const THREADS: usize = 2;
 /// Milliseconds of the delays that search, longest first: where one makes nothing fail, the next is
@@ -43,8 +44,10 @@ const MOST_ROUNDS: u32 = 6;
 /// Candidates that are confirmed, and points that may make a test pass.
 const CANDIDATES: usize = 3;
 const PASSING: usize = 4;
-/// Lines between the last reading of a clock and a limit on it.
-const CLOCK_LINES: u32 = 2;
+/// Waits that may be too short, how many times the delay they take longer, and milliseconds at most.
+const WAITS: usize = 6;
+const LONGER: u32 = 2;
+const LONGEST_WAIT: u32 = 5000;
 /// Lines are watched and nothing is delayed.
 const CONTROL: &str = "off";
 
@@ -72,47 +75,6 @@ pub struct DelayIntervention {
     config: DelayInterventionConfig,
     task: SearchTask,
     result: Rc<RefCell<Option<DecidingDelay>>>,
-}
-
-/// Which executions of a line are delayed.
-#[derive(Clone, Debug)]
-struct TriedPoint {
-    point: DelayPoint,
-    /// All of them, or else the first one.
-    each: bool,
-    /// Of the thread that the point names, or else of each one.
-    of_thread: bool,
-}
-
-impl TriedPoint {
-    /// The setting of a schedule.
-    fn setting(&self, milliseconds: u32) -> String {
-        let DelayPoint { line, thread, .. } = &self.point;
-        let time = if self.each { "" } else { "#1" };
-        let thread = if self.of_thread { format!("@{thread}") } else { String::new() };
-        format!("{}:{}{time}{thread}={}", line.file, line.line, self.length(milliseconds))
-    }
-
-    fn length(&self, milliseconds: u32) -> u32 {
-        if self.each { milliseconds / PART } else { milliseconds }
-    }
-}
-
-/// A line where a delay decides.
-#[derive(Clone, Debug)]
-struct DecidingDelay {
-    at: TriedPoint,
-    milliseconds: u32,
-    failure: Failure,
-    failed: u32,
-    /// The first line of the same thread where a delay has the same effect.
-    from: Option<SourceLine>,
-    /// Whether the delayed thread is the one that fails.
-    is_own: bool,
-    /// A point where a delay makes it pass, for a test that fails as it is, too.
-    passing: Option<TriedPoint>,
-    passed: u32,
-    runs: u32,
 }
 
 impl DelayIntervention {
@@ -149,117 +111,6 @@ impl Technique for DelayIntervention {
     fn findings(&self, _: Recordings<'_>) -> Vec<Finding> {
         self.result.borrow().iter().filter_map(|found| found.finding(&self.config)).collect()
     }
-}
-
-impl DecidingDelay {
-    fn finding(&self, config: &DelayInterventionConfig) -> Option<Finding> {
-        let Self { at, milliseconds, failure, failed, passing, passed, runs, .. } = self;
-        let line = at.point.line.clone();
-        let sentence = self.sentence(config);
-        let start = Location {
-            line: line.clone(),
-            how: DivergenceKind::Order,
-            failing: *failed,
-            passing: 0,
-            chance: 1.0,
-            sentence: sentence.clone(),
-            value: None,
-            rejected: false,
-        };
-        let raised = failure.file.clone().zip(failure.line);
-        let passing_text = passing.as_ref().map_or("0".to_owned(), |other| {
-            format!("{} at {}:{}", other.length(*milliseconds), other.point.line.file, other.point.line.line)
-        });
-        let (kind, because) = cause_of_delay(&config.waits, &config.points, &self.failure, self.is_own);
-        let divergence = Divergence {
-            kind,
-            because,
-            locations: vec![start],
-            shows: raised.map(|(file, line)| SourceLine { file, line, function: String::new() }),
-            runs: *runs,
-            failed: *failed,
-            timed_out: 0,
-            points: Vec::new(),
-            unknown: Vec::new(),
-            proof: Some(ForcedValue {
-                line: line.clone(),
-                name: ForcedValue::DELAY.to_owned(),
-                failing: at.length(*milliseconds).to_string(),
-                failed: *failed,
-                passing: passing_text,
-                passed: *passed,
-            }),
-        };
-        let world = |at: &TriedPoint| {
-            let factor = config.kind.set(&at.setting(*milliseconds)).ok()?;
-            Some(World::of(vec![factor]))
-        };
-        let test = &config.test;
-        let replay = |under, shows| Replay { under, shows, ..Replay::fails(vec![test.clone()]) };
-        let mut replays = vec![replay(world(at)?, Shows::AlwaysFails)];
-        if let Some(passing) = passing {
-            replays.push(replay(world(passing)?, Shows::Passes));
-        }
-        let sentence = format!("starts at {}:{}: {sentence}", line.file, line.line);
-        Some(finding(test, Detail::Divergence(divergence), sentence, replays))
-    }
-
-    fn sentence(&self, config: &DelayInterventionConfig) -> String {
-        let Self { at, milliseconds, from, is_own, .. } = self;
-        let (point, length) = (&at.point, at.length(*milliseconds));
-        let since = match from {
-            Some(from) if from.file == point.line.file => format!(", like one anywhere since line {}", from.line),
-            Some(from) => format!(", like one anywhere since {}:{}", from.file, from.line),
-            None => String::new(),
-        };
-        let what = match is_own {
-            true => "the test fails when it is this much slower here",
-            false => "it matters when this thread comes here",
-        };
-        let alone = match config.alone {
-            (0, _) => String::new(),
-            (failed, runs) => format!("; as it is, it fails {failed} of {runs} runs"),
-        };
-        let thread = point.thread.trim_start_matches('?');
-        let each = if at.each { " each time" } else { "" };
-        format!("{what}: a delay of {length} ms{each} of the thread {thread} makes it fail{since}{alone}")
-    }
-}
-
-/// Why a delay decides. `is_own`: whether the delayed thread is the one that fails.
-pub(crate) fn cause_of_delay(
-    waits: &[SourceLine],
-    points: &[DelayPoint],
-    failure: &Failure,
-    is_own: bool,
-) -> (Cause, String) {
-    if is_own && let Some(clock) = clock_before(points, failure) {
-        return (Cause::Time, format!("{}:{} measures a time, which has a limit", clock.file, clock.line));
-    }
-    // Only of the file that fails: libraries wait with limits, too, and for what they need.
-    let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
-    let shown = failure.file.as_deref();
-    // The last one before the failure.
-    let own = waits.iter().filter(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
-    // Where another thread is late, one that is joined without a limit was not.
-    let sleeps = |wait: &&SourceLine| points.iter().any(|point| point.sleeps && point.line == **wait);
-    let own = own.filter(|wait| is_own || sleeps(wait));
-    let end = failure.line.unwrap_or_default();
-    let near = own.min_by_key(|wait| (wait.line > end, wait.line.abs_diff(end)));
-    let has_threads = points.iter().any(|point| point.thread != points[0].thread);
-    match near {
-        Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
-        None if is_own => (Cause::Time, "only a delay of the test itself decides".to_owned()),
-        None if has_threads => (Cause::Race, "the order of two threads decides".to_owned()),
-        None => (Cause::Time, "only a delay decides".to_owned()),
-    }
-}
-
-/// The line that reads a clock where the test fails, or shortly before: what fails is then a limit on time.
-fn clock_before<'a>(points: &'a [DelayPoint], failure: &Failure) -> Option<&'a SourceLine> {
-    let (file, end) = (failure.file.as_deref()?, failure.line?);
-    let is_near = |line: &SourceLine| same_file(file, &line.file) && line.line <= end && end - line.line <= CLOCK_LINES;
-    points.iter().filter(|point| point.reads_clock && is_near(&point.line)).map(|point| &point.line).next_back()
 }
 
 /// The thread in which the test fails, or else the first one.
@@ -310,7 +161,8 @@ impl DelayTrial {
                 ended.extend(self.repeated(self.probe(&some, milliseconds).await, milliseconds).await);
                 for candidate in self.candidates(&ended, &own).into_iter().take(CANDIDATES) {
                     if let Some(found) = self.confirmed(candidate, &ended, milliseconds, &own).await {
-                        return Some(found);
+                        let longer = self.longer_wait(&found).await;
+                        return Some(DecidingDelay { longer, ..found });
                     }
                 }
             }
@@ -431,7 +283,26 @@ impl DelayTrial {
             passing,
             passed: passes,
             runs: times + passes,
+            longer: None,
         })
+    }
+
+    /// The wait that prevents the failure if it takes longer. The delay makes the test fail every time,
+    /// so a few passes are no chance.
+    async fn longer_wait(&self, found: &DecidingDelay) -> Option<(TriedPoint, u32)> {
+        let of_thread = self.config.names_threads;
+        let times = if found.at.each { found.at.point.times } else { 1 };
+        let more = (LONGER * times * found.at.length(found.milliseconds)).min(LONGEST_WAIT);
+        let waits = self.config.waits.iter().filter(|wait| **wait != found.at.point.line);
+        let point = |wait: &SourceLine| self.config.points.iter().find(|point| point.line == *wait);
+        for point in waits.filter_map(point).take(WAITS) {
+            let wait = (TriedPoint { point: point.clone(), each: false, of_thread }, more);
+            let setting = found.at.with_wait(found.milliseconds, &wait);
+            if self.all(&setting, TIMES, None).await {
+                return Some(wait);
+            }
+        }
+        None
     }
 
     /// The shortest delay, halved each time, with which the test fails. Twice as long is surely enough.
@@ -505,11 +376,15 @@ impl DelayTrial {
 
     /// Whether so many runs, one after the other, all fail like this, or all pass.
     async fn always(&self, point: &TriedPoint, milliseconds: u32, times: u32, failure: Option<&Failure>) -> bool {
+        self.all(&point.setting(milliseconds), times, failure).await
+    }
+
+    async fn all(&self, setting: &str, times: u32, failure: Option<&Failure>) -> bool {
         for _ in 0..times {
             if self.scheduler.out_of_time() {
                 return false;
             }
-            let results = self.under(&self.scheduler.sequential(), &[point.setting(milliseconds)]).await;
+            let results = self.under(&self.scheduler.sequential(), &[setting.to_owned()]).await;
             let is_it = match (results.first().and_then(|result| self.any_outcome(result)), failure) {
                 (Some(Delayed::Fails(seen)), Some(failure)) => is_alike(&seen, failure),
                 (Some(Delayed::Passes), None) => true,

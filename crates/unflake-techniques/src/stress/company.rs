@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use unflake_model::{
     Attempt, Detail, EnvironmentId, Finding, Isolation, Purpose, Replay, Session, SessionId, Test, TestId, VerdictKind,
+    World,
 };
 
 use crate::finding::counted_verdict;
@@ -33,6 +34,8 @@ const MOST_EXAMINATIONS: u32 = 6;
 const SUSPECTS_AT_ONCE: usize = 4;
 
 pub(crate) struct Company {
+    /// Where all tests run, in turn. Empty: as it is.
+    worlds: Vec<World>,
     /// How many tests run at the same time in one process; below two there is no company.
     threads: u32,
     rng: SeededRng,
@@ -98,6 +101,7 @@ fn add(count: &mut FailureCount, failed: bool) {
 impl Company {
     pub(crate) fn new(threads: u32, seed: u64) -> Self {
         Self {
+            worlds: Vec::new(),
             threads,
             rng: SeededRng(seed),
             tests: Vec::new(),
@@ -110,6 +114,11 @@ impl Company {
             grouped: Vec::new(),
             ran: HashMap::new(),
         }
+    }
+
+    /// The same in these worlds in turn, alone and beside others.
+    pub(crate) fn under(self, worlds: Vec<World>) -> Self {
+        Self { worlds, ..self }
     }
 
     /// The tests of one program have one file.
@@ -176,7 +185,8 @@ impl Company {
         let mut tests = tests.to_vec();
         tests.sort_unstable();
         let tests = tests.into_iter().map(|at| self.tests[at].clone()).collect();
-        Session { at_once, ..Session::fresh(id, Purpose::Stress, Isolation::Process, tests) }
+        let under = self.worlds.get(id.0 as usize % self.worlds.len().max(1)).cloned();
+        Session { at_once, under, ..Session::fresh(id, Purpose::Stress, Isolation::Process, tests) }
     }
 
     /// Examines a test that has not failed in a group: beside all other tests of its program.
@@ -301,6 +311,8 @@ impl Company {
             runs => format!("; alone it passed {runs} of {runs}"),
         };
         let in_turn = suspect.in_turn;
+        let factors = self.worlds.iter().take(1).flat_map(|world| &world.factors);
+        let when: String = factors.map(|factor| format!(", {}", factor.when())).collect();
         let (kind, sentence) = match companion.map(|at| &self.tests[at]) {
             Some(other) if in_turn.failed > 0 => (
                 VerdictKind::FlakyStateDependent,
@@ -313,7 +325,7 @@ impl Company {
             Some(other) => (
                 VerdictKind::FlakyIndependent,
                 format!(
-                    "fails when it runs at the same time as {other} in one process: {failed} of {runs} runs failed{alone}, \
+                    "fails when it runs at the same time as {other} in one process{when}: {failed} of {runs} runs failed{alone}, \
                      and one after the other {} of {}",
                     in_turn.runs, in_turn.runs
                 ),
@@ -330,7 +342,7 @@ impl Company {
             [] => vec![Replay::sometimes_fails(Vec::new())],
             [other] => {
                 let together = Replay::counted(vec![victim.clone(), other.clone()], failed, runs);
-                vec![Replay { at_once: 2, ..together }]
+                vec![Replay { at_once: 2, under: self.worlds.first().cloned().unwrap_or_default(), ..together }]
             }
             _ => Vec::new(),
         };

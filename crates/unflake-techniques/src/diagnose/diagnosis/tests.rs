@@ -40,6 +40,7 @@ fn config(test: &str) -> DiagnosisConfig {
         factors: None,
         slow_starts: false,
         side_by_side: false,
+        delays: Vec::new(),
         seeds: Vec::new(),
         seed_of_forks: None,
         speed: None,

@@ -1,6 +1,6 @@
 //! Tests of `forced_delay`, with simulated tests.
 
-use unflake_model::{Confidence, Factor, FactorDeclaration, FactorPhrase, declare_factors};
+use unflake_model::{Cause, Confidence, Detail, Factor, FactorDeclaration, FactorPhrase, declare_factors};
 
 use super::*;
 use crate::simulation::{attempt, ended, failure, listed};
@@ -156,4 +156,39 @@ fn a_longer_delay_is_tried_where_a_short_one_changes_nothing() {
     let found = tried((0, 12), &[], &mut |delay| (delay?.0 == 3 && delay?.2 > 1500).then_some(8));
     assert_eq!(place(&found[0]), ("tests/a.rs", 3));
     assert!(found[0].sentence.contains("a delay of 2000 ms"), "{}", found[0].sentence);
+}
+
+/// A test that fails when the thread `main.0` comes late to line 22 of `src/b.rs`, unless the test waits long enough.
+fn needs_the_other_thread(setting: &str, wait: u32) -> Option<u32> {
+    let delays: Vec<Delay<'_>> = setting.split(',').filter_map(delay).collect();
+    let of = |line: u32, thread: &str| {
+        delays.iter().filter(|delay| (delay.0, delay.1) == (line, thread)).map(|delay| delay.2).sum::<u32>()
+    };
+    (of(22, "main.0") > 100 + of(wait, "main")).then_some(9)
+}
+
+#[test]
+fn the_wait_that_is_too_short_is_named() {
+    let mut config = config((0, 12), &[]);
+    let wait = |line: u32| SourceLine { file: "tests/a.rs".to_owned(), line, function: String::new() };
+    config.waits = vec![wait(8), wait(5)];
+    let found = run(config, &mut |setting| needs_the_other_thread(setting, 5));
+    assert_eq!(place(&found[0]), ("tests/a.rs", 5));
+    let Detail::Divergence(divergence) = &found[0].detail else { panic!("{found:?}") };
+    assert_eq!(divergence.kind, Cause::AsyncWait);
+    assert_eq!(found[0].confidence(), Some(Confidence::Proven));
+    let expected = "this wait is too short: a delay of 250 ms of the thread main.0 at src/b.rs:22 makes the test fail, \
+                    and waiting 500 ms longer here prevents that";
+    assert!(found[0].sentence.contains(expected), "{}", found[0].sentence);
+    let commands: Vec<_> = found[0].replays.iter().map(|replay| replay.under.options()).collect();
+    let fails = "--schedule=src/b.rs:22#1@main.0=250";
+    assert_eq!(commands, [[fails.to_owned()], [format!("{fails},tests/a.rs:5#1@main=500")]]);
+}
+
+#[test]
+fn a_wait_that_changes_nothing_is_not_named() {
+    let mut config = config((0, 12), &[]);
+    config.waits = vec![SourceLine { file: "tests/a.rs".to_owned(), line: 8, function: String::new() }];
+    let found = run(config, &mut |setting| needs_the_other_thread(setting, 5));
+    assert_eq!(place(&found[0]), ("src/b.rs", 22));
 }

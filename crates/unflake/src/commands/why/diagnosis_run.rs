@@ -56,6 +56,8 @@ const MAX_RUNS: u32 = 1000;
 const CHECKED: usize = 4;
 const CHECKS: u32 = 3;
 const SLOW: Duration = Duration::from_secs(30);
+/// Delays where tests run at the same time: half of what can be delayed, by several seeds.
+const DELAYS: [&str; 4] = ["20ms/2@1", "20ms/2@2", "20ms/2@3", "20ms/2@4"];
 const INTERRUPTED: &str = "interrupted; the findings until then are complete";
 /// With fewer seconds left no further run is started.
 const SHORTEST: f64 = 2.0;
@@ -316,6 +318,7 @@ impl DiagnosisRequest<'_> {
             seed_of_forks: FactorKind::named(SEED_OF_FORKS).filter(|_| names_delays && fresh_by == Isolation::Fork),
             speed: FactorKind::named("speed").filter(|_| unflake_worlds::can_seed()),
             schedules: FactorKind::all().into_iter().find(|kind| kind.at_lines).filter(|_| can_trace),
+            delays: if unflake_worlds::can_seed() { delays() } else { Vec::new() },
             names_delays,
             can_trace,
             can_compare_worlds: can_trace && names_delays,
@@ -494,6 +497,11 @@ impl DiagnosisRequest<'_> {
         }
         all
     }
+}
+
+fn delays() -> Vec<Factor> {
+    let kind = FactorKind::named("delays");
+    DELAYS.iter().filter_map(|setting| kind?.set(setting).ok()).collect()
 }
 
 /// Runs the first printed commands; those that claim a failure, several times. One that does not
