@@ -153,7 +153,7 @@ fn last_in_history(store: &Store) -> HashMap<String, ScoredRun> {
     let last = scores.runs.len() as u32 - 1;
     let of_test = |(key, standing): &(TestKey, TestStanding)| {
         let scored = standing.strip.iter().find(|(run, _)| *run == last).map_or(ScoredRun::Passed, |(_, one)| *one);
-        (scores.tests[key].test.to_string(), scored)
+        (scores.tests.get(key).unwrap().test.to_string(), scored)
     };
     scores.all.iter().map(of_test).collect()
 }
