@@ -23,7 +23,7 @@ const MOST_ALIKE: usize = 8;
 /// One line of the journal.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Entry {
+enum JournalEntry {
     Port { port: u16 },
     File(Earlier),
 }
@@ -99,8 +99,8 @@ impl WrittenElsewhere {
         self.read += complete as u64;
         for line in new[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let earlier = match serde_json::from_slice(line) {
-                Ok(Entry::File(earlier)) => earlier,
-                Ok(Entry::Port { port }) => {
+                Ok(JournalEntry::File(earlier)) => earlier,
+                Ok(JournalEntry::Port { port }) => {
                     self.has_repeated_port |= !self.ports.insert(port);
                     self.is_repeated |= self.has_repeated_port;
                     continue;

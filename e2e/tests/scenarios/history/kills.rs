@@ -102,7 +102,8 @@ fn check_shards(store: &Store) {
         let mut suite: Vec<String> =
             store.attempts_in(one.run.id).unwrap().into_iter().map(|attempt| attempt.test.to_string()).collect();
         let mut planned: Vec<String> = one.shard.planned.iter().map(ToString::to_string).collect();
-        (suite.sort(), planned.sort());
+        suite.sort();
+        planned.sort();
         assert_eq!(suite, planned);
         ran.extend(suite);
     }
