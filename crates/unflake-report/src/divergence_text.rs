@@ -102,7 +102,10 @@ pub(crate) fn proof_text(proof: &ForcedValue) -> String {
             Some((delay, line)) => format!("delayed by {delay} ms at {line} instead"),
             None => "not delayed".to_owned(),
         };
-        let fails = format!("delayed by {failing} ms there: fails {failed} of {failed}");
+        let fails = match &**failing {
+            "" => format!("delayed there: fails {failed} of {failed}"),
+            length => format!("delayed by {length} ms there: fails {failed} of {failed}"),
+        };
         return format!("{fails}; {passing}: passes {passed} of {passed}");
     }
     if name == ForcedValue::SPEED {

@@ -53,6 +53,7 @@ pub use divergence::locate::{Locate, LocateConfig, LocateCounts};
 pub use environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 pub use idempotence::nio::{NioConfig, NioDetection};
 pub use idempotence::prefilter::ScreenIn;
+pub use intervention::delayed_line::is_single_delay;
 pub use intervention::forced_delay::{DelayIntervention, DelayInterventionConfig};
 pub use intervention::forced_value::{Intervention, InterventionConfig};
 pub use intervention::forced_wait::{PassingWorld, WaitIntervention, WaitInterventionConfig};

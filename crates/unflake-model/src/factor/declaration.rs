@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::{ClockSetting, Moment};
+use crate::{Cause, ClockSetting, Moment};
 
 pub struct FactorDeclaration {
     /// Its name on the command line and in JSON.
@@ -39,6 +39,8 @@ pub struct FactorDeclaration {
     pub forces_values: bool,
     /// Factors of one family only make sense together: a command that sets one sets all of them.
     pub family: &'static str,
+    /// The category of a flaky test whose outcome it decides. Unknown: it depends.
+    pub cause: Cause,
     /// The setting at the controlled baseline of an experiment.
     pub baseline: fn(&PlanContext) -> Option<String>,
     /// The settings that an experiment tries, most promising first.
@@ -71,6 +73,7 @@ impl FactorDeclaration {
         per_process: false,
         forces_values: false,
         family: "",
+        cause: Cause::Unknown,
         baseline: |_| None,
         plan: |_| FactorPlan { settings: Vec::new(), missing: None },
         agent_only: None,

@@ -1,6 +1,6 @@
 //! Factors that mean something for JVMs only: orders that the JDK leaves open.
 
-use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase};
+use unflake_model::{Cause, FactorDeclaration, FactorEffect, FactorPhrase};
 
 pub(super) static FACTORS: [&FactorDeclaration; 2] = [&COLLECTION_ORDER, &REFLECTION_ORDER];
 
@@ -26,6 +26,7 @@ static COLLECTION_ORDER: FactorDeclaration = FactorDeclaration {
     }),
     plan: |_| [REVERSED, "shuffled:1", "shuffled:2"].into(),
     declared_only: JVM_ONLY,
+    cause: Cause::UnorderedCollection,
     ..FactorDeclaration::EMPTY
 };
 
@@ -46,6 +47,7 @@ static REFLECTION_ORDER: FactorDeclaration = FactorDeclaration {
     }),
     plan: |_| [REVERSED, "shuffled:1"].into(),
     declared_only: JVM_ONLY,
+    cause: Cause::UnorderedCollection,
     ..FactorDeclaration::EMPTY
 };
 

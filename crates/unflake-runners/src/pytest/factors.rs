@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use unflake_model::{
-    Amount, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, PlanContext,
+    Amount, Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, PlanContext,
     ProbeStep, ProbeVerdict, ProgramNames, ScaleShape,
 };
 use unflake_worlds::{judged, seeded};
@@ -37,6 +37,7 @@ static HASH_SEED: FactorDeclaration = FactorDeclaration {
         steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("hash", seed)).into()),
         judge: seeded,
     }],
+    cause: Cause::UnorderedCollection,
     ..FactorDeclaration::EMPTY
 };
 
@@ -95,6 +96,7 @@ static INTERPRETER: FactorDeclaration = FactorDeclaration {
             Err(why) => ProbeVerdict::Unavailable(why.clone()),
         },
     }],
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };
 

@@ -21,6 +21,7 @@ use crate::diagnose::speed_trial::{PassingSpeed, PlainRuns, SpeedTrial};
 use crate::diagnose::steps::{DiagnosisStep, delays_before_factors, delays_early, forks_first, most_seeds, steps};
 use crate::environment::experiment::{CombinedScreen, Experiment, ExperimentConfig};
 use crate::idempotence::nio::{NioConfig, NioDetection};
+use crate::intervention::delayed_line::is_single_delay;
 use crate::order::search::{OrderConfig, OrderDetection};
 use crate::search::budget::Budget;
 use crate::search::select::select_one;
@@ -370,7 +371,7 @@ impl Diagnosis {
                 self.left.make_contiguous().sort_by_key(is_late);
             }
             // Neither a seed nor a world names a line.
-            DiagnosisStep::Schedules if is_proven && !self.config.names_delays => {
+            DiagnosisStep::Schedules if is_proven && !found.iter().any(is_single_delay) => {
                 self.left = [DiagnosisStep::Divergence].into();
             }
             DiagnosisStep::Seeds if is_proven => self.left = [DiagnosisStep::Divergence].into(),

@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 
 use unflake_model::{
-    Attempt, Coverage, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Finding, Isolation, Location, Outcome,
-    Purpose, Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces, World,
+    Attempt, Cause, Coverage, Detail, Divergence, DivergenceKind, EnvironmentId, Event, Factor, Failure, Finding,
+    Isolation, Location, Outcome, Purpose, Replay, Session, SessionId, SourceLine, TestId, TraceId, Traces, World,
 };
 
 use crate::divergence::conclusion::{TracedRun, divergence};
 use crate::divergence::delay_points::{DelayPoint, delay_points};
 use crate::divergence::wait_lines::wait_lines;
 use crate::finding::finding;
+use crate::intervention::delayed_line::{ObservedDelays, delayed_line};
 use crate::search::budget::Budget;
 use crate::search::select::select_one;
 use crate::{Recordings, Technique};
@@ -43,6 +44,9 @@ pub struct LocateConfig {
     /// Worlds in which the runs take turns. Empty: all run as the user runs them. One that is only a
     /// seed needs no processes of its own.
     pub worlds: Vec<World>,
+    /// A proven schedule whose line and cause are asked for, and how the test fails with it. Nothing else is
+    /// concluded then.
+    pub schedule: Option<(Finding, Failure)>,
 }
 
 /// Outcome counts of the runs.
@@ -172,6 +176,17 @@ impl Locate {
         }
     }
 
+    /// The cause that follows from what the first two worlds differ in, whatever a line uses.
+    fn cause_of_worlds(&self) -> Option<(Cause, String)> {
+        let [fails, passes, ..] = &self.config.worlds[..] else { return None };
+        if fails.seed.is_some() && fails.factors.is_empty() {
+            return Some((Cause::Randomness, "the random seed decides".to_owned()));
+        }
+        let differs = |factor: &&Factor| !passes.factors.contains(factor) && factor.kind().cause != Cause::Unknown;
+        let factor = fails.factors.iter().find(differs)?;
+        Some((factor.kind().cause, format!("the {} decides", factor.kind().title)))
+    }
+
     /// Whether more runs would hardly change the answer.
     fn is_clear(&mut self, traces: &dyn Traces) -> bool {
         let compared = self.compared();
@@ -272,6 +287,10 @@ impl Technique for Locate {
     }
 
     fn findings(&self, recordings: Recordings<'_>) -> Vec<Finding> {
+        if let Some((schedule, failure)) = &self.config.schedule {
+            let (waits, points, failure) = (self.waits.clone(), self.points.clone(), failure.clone());
+            return delayed_line(schedule, &ObservedDelays { waits, points, failure }).into_iter().collect();
+        }
         let ([test], true) = (&self.matching[..], both(&self.compared())) else { return Vec::new() };
         let mut found = self.examine(recordings.traces);
         for location in &mut found.locations {
@@ -280,6 +299,9 @@ impl Technique for Locate {
                 // Failing runs differ from passing ones in their worlds, whatever decides.
                 location.chance = 1.0;
             }
+        }
+        if let Some((cause, because)) = self.cause_of_worlds().filter(|(cause, _)| *cause != found.kind) {
+            (found.kind, found.because) = (cause, because);
         }
         let sentence = match found.locations.first() {
             Some(start) => format!("starts at {}:{}: {}", start.line.file, start.line.line, start.sentence),

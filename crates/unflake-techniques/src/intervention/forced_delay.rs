@@ -43,6 +43,8 @@ const MOST_ROUNDS: u32 = 6;
 /// Candidates that are confirmed, and points that may make a test pass.
 const CANDIDATES: usize = 3;
 const PASSING: usize = 4;
+/// Lines between the last reading of a clock and a limit on it.
+const CLOCK_LINES: u32 = 2;
 /// Lines are watched and nothing is delayed.
 const CONTROL: &str = "off";
 
@@ -168,7 +170,7 @@ impl DecidingDelay {
         let passing_text = passing.as_ref().map_or("0".to_owned(), |other| {
             format!("{} at {}:{}", other.length(*milliseconds), other.point.line.file, other.point.line.line)
         });
-        let (kind, because) = self.cause(config);
+        let (kind, because) = cause_of_delay(&config.waits, &config.points, &self.failure, self.is_own);
         let divergence = Divergence {
             kind,
             because,
@@ -222,23 +224,54 @@ impl DecidingDelay {
         let each = if at.each { " each time" } else { "" };
         format!("{what}: a delay of {length} ms{each} of the thread {thread} makes it fail{since}{alone}")
     }
+}
 
-    fn cause(&self, config: &DelayInterventionConfig) -> (Cause, String) {
-        // Only of the file that fails: libraries wait with limits, too, and for what they need.
-        let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
-        let shown = self.failure.file.as_deref();
-        // The last one before the failure.
-        let own = config.waits.iter().filter(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
-        let end = self.failure.line.unwrap_or_default();
-        let near = own.min_by_key(|wait| (wait.line > end, wait.line.abs_diff(end)));
-        let has_threads = config.points.iter().any(|point| point.thread != config.points[0].thread);
-        match near {
-            Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
-            None if self.is_own => (Cause::Time, "only a delay of the test itself decides".to_owned()),
-            None if has_threads => (Cause::Race, "the order of two threads decides".to_owned()),
-            None => (Cause::Time, "only a delay decides".to_owned()),
-        }
+/// Why a delay decides. `is_own`: whether the delayed thread is the one that fails.
+pub(crate) fn cause_of_delay(
+    waits: &[SourceLine],
+    points: &[DelayPoint],
+    failure: &Failure,
+    is_own: bool,
+) -> (Cause, String) {
+    if is_own && let Some(clock) = clock_before(points, failure) {
+        return (Cause::Time, format!("{}:{} measures a time, which has a limit", clock.file, clock.line));
     }
+    // Only of the file that fails: libraries wait with limits, too, and for what they need.
+    let place = |line: &SourceLine| format!("{}:{}", line.file, line.line);
+    let shown = failure.file.as_deref();
+    // The last one before the failure.
+    let own = waits.iter().filter(|wait| shown.is_some_and(|shown| same_file(shown, &wait.file)));
+    // Where another thread is late, one that is joined without a limit was not.
+    let sleeps = |wait: &&SourceLine| points.iter().any(|point| point.sleeps && point.line == **wait);
+    let own = own.filter(|wait| is_own || sleeps(wait));
+    let end = failure.line.unwrap_or_default();
+    let near = own.min_by_key(|wait| (wait.line > end, wait.line.abs_diff(end)));
+    let has_threads = points.iter().any(|point| point.thread != points[0].thread);
+    match near {
+        Some(wait) => (Cause::AsyncWait, format!("{} waits for a time and not for what it needs", place(wait))),
+        None if is_own => (Cause::Time, "only a delay of the test itself decides".to_owned()),
+        None if has_threads => (Cause::Race, "the order of two threads decides".to_owned()),
+        None => (Cause::Time, "only a delay decides".to_owned()),
+    }
+}
+
+/// The line that reads a clock where the test fails, or shortly before: what fails is then a limit on time.
+fn clock_before<'a>(points: &'a [DelayPoint], failure: &Failure) -> Option<&'a SourceLine> {
+    let (file, end) = (failure.file.as_deref()?, failure.line?);
+    let is_near = |line: &SourceLine| same_file(file, &line.file) && line.line <= end && end - line.line <= CLOCK_LINES;
+    points.iter().filter(|point| point.reads_clock && is_near(&point.line)).map(|point| &point.line).next_back()
+}
+
+/// The thread in which the test fails, or else the first one.
+pub(crate) fn own_thread(points: &[DelayPoint], failures: &[Failure]) -> String {
+    let places: Vec<(&str, u32)> =
+        failures.iter().filter_map(|seen| Some((seen.file.as_deref()?, seen.line?))).collect();
+    let is_there = |point: &&DelayPoint| {
+        places.iter().any(|(file, line)| *line == point.line.line && same_file(file, &point.line.file))
+    };
+    let in_test = |point: &&DelayPoint| is_test_file(&point.line.file);
+    let own = points.iter().find(is_there).or_else(|| points.iter().find(in_test)).or(points.first());
+    own.map_or(String::new(), |point| point.thread.clone())
 }
 
 /// How the test ended with a delay.
@@ -261,7 +294,7 @@ impl DelayTrial {
             // Every delay would seem to decide.
             return None;
         }
-        let own = self.own_thread();
+        let own = own_thread(&self.config.points, &self.config.failures);
         let points = self.ordered(&own);
         for milliseconds in DELAYS {
             let is_first = milliseconds == DELAYS[0];
@@ -286,19 +319,6 @@ impl DelayTrial {
             }
         }
         None
-    }
-
-    /// The thread in which the test fails, or else the first one.
-    fn own_thread(&self) -> String {
-        let places: Vec<(&str, u32)> =
-            self.config.failures.iter().filter_map(|seen| Some((seen.file.as_deref()?, seen.line?))).collect();
-        let is_there = |point: &&DelayPoint| {
-            places.iter().any(|(file, line)| *line == point.line.line && same_file(file, &point.line.file))
-        };
-        let points = &self.config.points;
-        let in_test = |point: &&DelayPoint| is_test_file(&point.line.file);
-        let own = points.iter().find(is_there).or_else(|| points.iter().find(in_test)).or(points.first());
-        own.map_or(String::new(), |point| point.thread.clone())
     }
 
     /// Whether a point is in a file of tests, or in one where the test fails.
@@ -541,7 +561,7 @@ fn is_alike(one: &Failure, other: &Failure) -> bool {
 }
 
 /// Whether one path is the end of the other.
-fn same_file(one: &str, other: &str) -> bool {
+pub(crate) fn same_file(one: &str, other: &str) -> bool {
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
     long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }

@@ -147,6 +147,10 @@ pub(crate) async fn find_culprits(
                 }
                 return Some(SearchConclusion::Depends(Box::new(dependence)));
             }
+            if config.doubts && 2 * evidence.seen < evidence.tried {
+                let (alone, other) = trial.alone();
+                return Some(SearchConclusion::Random { alone, other });
+            }
         }
         if scheduler.out_of_time() {
             return None;

@@ -288,10 +288,19 @@ impl OrderSearch {
         let seconds = self.config.seconds - self.scheduler.seconds_left();
         let is_suspicious = |record: &SuspectRecord| match &record.conclusion {
             None => record.suspect.seen,
-            Some(SearchConclusion::Depends(_) | SearchConclusion::OnlyInParallel) => true,
+            Some(SearchConclusion::Depends(_)) => true,
+            Some(SearchConclusion::OnlyInParallel) => !self.config.doubts,
             Some(_) => false,
         };
         seconds > self.config.patience && !self.progress.borrow().suspects.iter().any(is_suspicious)
+    }
+
+    /// Whether a requested test failed and no order explains it: others are then as little to blame.
+    fn is_chance(&self) -> bool {
+        let is_random = |record: &SuspectRecord| {
+            matches!(record.conclusion, Some(SearchConclusion::Random { .. } | SearchConclusion::OnlyInParallel))
+        };
+        self.config.doubts && self.progress.borrow().suspects.iter().any(is_random)
     }
 
     /// Examines every suspect that has no conclusion yet.
@@ -506,7 +515,7 @@ impl OrderSearch {
             }
         }
         self.examine().await;
-        (!self.scheduler.out_of_time()).then_some(())
+        (!self.scheduler.out_of_time() && !self.is_chance()).then_some(())
     }
 
     /// Searches culprits of these tests among others, while none is known.
@@ -517,7 +526,8 @@ impl OrderSearch {
             progress.reopen(*at, before, false);
         }
         self.examine().await;
-        (!self.scheduler.out_of_time() && (tests.is_empty() || !self.is_pointless())).then_some(())
+        let is_over = self.is_pointless() || self.is_chance();
+        (!self.scheduler.out_of_time() && (tests.is_empty() || !is_over)).then_some(())
     }
 
     /// Checks whether the outcome of these tests depends on which files are loaded. Takes several
@@ -558,7 +568,7 @@ impl OrderSearch {
                 let fit = self.scheduler.seconds_left() / (2.0 * self.scheduler.mean_seconds()).max(1e-6);
                 let (batch, more) = left.split_at((fit as usize).clamp(1, SESSIONS_AT_ONCE).min(left.len()));
                 left = more;
-                if self.scheduler.out_of_time() || self.is_pointless() {
+                if self.scheduler.out_of_time() || self.is_pointless() || self.is_chance() {
                     return None;
                 }
                 if !self.progress.borrow().is_open(*test) {

@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use unflake_model::{
-    ClockSetting, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, Moment,
+    Cause, ClockSetting, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, Moment,
     PlanContext, ProbeStep, ProbeVerdict, ScaleShape,
 };
 
@@ -49,6 +49,7 @@ pub(super) static DATE: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::Time,
     ..FactorDeclaration::EMPTY
 };
 
@@ -91,6 +92,7 @@ pub(super) static SPEED: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::Time,
     ..FactorDeclaration::EMPTY
 };
 
@@ -132,6 +134,7 @@ pub(super) static TIME_ZONE: FactorDeclaration = FactorDeclaration {
             Err(why) => ProbeVerdict::Unavailable(why.clone()),
         },
     }],
+    cause: Cause::Time,
     ..FactorDeclaration::EMPTY
 };
 

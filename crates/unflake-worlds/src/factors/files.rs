@@ -1,6 +1,8 @@
 //! The order of directory entries, the home directory, and files that are missing.
 
-use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, ProbeStep, ProbeVerdict};
+use unflake_model::{
+    Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, ProbeStep, ProbeVerdict,
+};
 
 use super::{judged, word};
 
@@ -40,6 +42,7 @@ pub(super) static LISTING: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::UnorderedCollection,
     ..FactorDeclaration::EMPTY
 };
 
@@ -68,6 +71,7 @@ pub(super) static STATE: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };
 
@@ -90,5 +94,6 @@ pub(super) static WITHOUT: FactorDeclaration = FactorDeclaration {
         settings: Vec::new(),
         missing: Some("`unflake run` hides the files that a failing test wrote".to_owned()),
     },
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };

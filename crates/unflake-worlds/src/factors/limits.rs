@@ -1,7 +1,7 @@
 //! Limits of a process: cores, memory, open files.
 
 use unflake_model::{
-    FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, ProbeAnswer, ProbeStep,
+    Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, FactorScale, ProbeAnswer, ProbeStep,
     ProbeVerdict, ScaleShape, Size,
 };
 
@@ -44,6 +44,7 @@ pub(super) static CORES: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };
 
@@ -76,6 +77,7 @@ pub(super) static MEMORY: FactorDeclaration = FactorDeclaration {
         steps: |_| Ok(vec![ProbeStep::unset("memory"), ProbeStep::under("memory", "2G")]),
         judge: limited,
     }],
+    cause: Cause::Resource,
     ..FactorDeclaration::EMPTY
 };
 
@@ -101,6 +103,7 @@ pub(super) static OPEN_FILES: FactorDeclaration = FactorDeclaration {
         steps: |_| Ok(vec![ProbeStep::unset("files"), ProbeStep::under("files", "60")]),
         judge: limited,
     }],
+    cause: Cause::Resource,
     ..FactorDeclaration::EMPTY
 };
 

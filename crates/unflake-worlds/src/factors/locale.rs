@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use unflake_model::{FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, ProbeStep, ProbeVerdict};
+use unflake_model::{
+    Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, ProbeStep, ProbeVerdict,
+};
 
 use super::{judged, word};
 
@@ -47,6 +49,7 @@ pub(super) static LOCALE: FactorDeclaration = FactorDeclaration {
             })
         },
     }],
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };
 

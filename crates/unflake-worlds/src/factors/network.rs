@@ -1,7 +1,7 @@
 //! The network: none, none and no local services, or a slow one.
 
 use unflake_model::{
-    Amount, FactorDeclaration, FactorEffect, FactorPhrase, FactorProbe, FactorScale, ProbeAnswer, ProbeStep,
+    Amount, Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorProbe, FactorScale, ProbeAnswer, ProbeStep,
     ProbeVerdict, ScaleShape,
 };
 
@@ -48,6 +48,7 @@ pub(super) static NETWORK: FactorDeclaration = FactorDeclaration {
             judge: |answers| longer_by(answers, 300),
         },
     ],
+    cause: Cause::Network,
     ..FactorDeclaration::EMPTY
 };
 

@@ -1,6 +1,6 @@
 //! Seeds of what the system gives to processes: random bytes, and the addresses of their memory.
 
-use unflake_model::{Factor, FactorDeclaration, FactorEffect, FactorKind, FactorPlan, FactorProbe, ProbeStep};
+use unflake_model::{Cause, Factor, FactorDeclaration, FactorEffect, FactorKind, FactorPlan, FactorProbe, ProbeStep};
 
 use super::{canonical, parsed, seeded};
 use crate::address_layout::can_fix_addresses;
@@ -52,6 +52,7 @@ pub(super) static RANDOM_SEED: FactorDeclaration = FactorDeclaration {
         steps: |_| Ok(["1", "1", "2"].map(|seed| ProbeStep::under("random", seed)).into()),
         judge: seeded,
     }],
+    cause: Cause::Randomness,
     ..FactorDeclaration::EMPTY
 };
 

@@ -3,7 +3,7 @@
 use std::env;
 
 use unflake_model::{
-    FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, PlanContext, ProbeStep, ProbeVerdict,
+    Cause, FactorDeclaration, FactorEffect, FactorPhrase, FactorPlan, FactorProbe, PlanContext, ProbeStep, ProbeVerdict,
 };
 
 use super::judged;
@@ -41,6 +41,7 @@ pub(super) static VARIABLE: FactorDeclaration = FactorDeclaration {
             judged(answers, |texts| ProbeVerdict::yes_if(texts[0] == "set", || "it does not see it".to_owned()))
         },
     }],
+    cause: Cause::Environment,
     ..FactorDeclaration::EMPTY
 };
 

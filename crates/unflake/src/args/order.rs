@@ -25,7 +25,7 @@ pub(crate) struct OrderArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Find every polluter and cleaner, in a large suite too
+    /// Find every polluter and cleaner, and run every pair of tests
     #[arg(long)]
     pub(crate) thorough: bool,
 

@@ -15,6 +15,7 @@ fn config() -> LocateConfig {
         seconds: 1e6,
         jobs: 2,
         worlds: Vec::new(),
+        schedule: None,
     }
 }
 

@@ -14,7 +14,7 @@ static SCHEDULE: FactorDeclaration = FactorDeclaration {
 
 fn point(file: &str, line: u32, thread: &str) -> DelayPoint {
     let line = SourceLine { file: file.to_owned(), line, function: String::new() };
-    DelayPoint { line, thread: thread.to_owned(), times: 1 }
+    DelayPoint { line, thread: thread.to_owned(), times: 1, reads_clock: false, sleeps: true }
 }
 
 fn failure_at(line: u32) -> Failure {

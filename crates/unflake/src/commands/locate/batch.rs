@@ -104,6 +104,7 @@ impl LocateBatch<'_> {
             seconds: TIME.as_secs_f64().min(self.left()),
             lines_only: self.lines_only,
             worlds: Vec::new(),
+            schedule: None,
             builds: None,
         }
     }

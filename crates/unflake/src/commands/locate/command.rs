@@ -44,6 +44,7 @@ pub(crate) fn run(args: LocateArgs, context: &Context) -> Result<Exit, CommandEr
         seconds: settings::time(args.time.as_deref(), TIME)?,
         lines_only: args.lines_only,
         worlds: Vec::new(),
+        schedule: None,
         builds: None,
     };
     let files = ReportFiles::open(&args.output)?;

@@ -5,7 +5,7 @@ use std::env;
 use std::time::Instant;
 
 use unflake_engine::{Launch, SharedBuilds, Tracing};
-use unflake_model::{PreparedReport, SourceLine, World};
+use unflake_model::{Failure, Finding, PreparedReport, SourceLine, World};
 use unflake_observe::trace::{Project, TraceArchive};
 use unflake_report::Progress;
 use unflake_techniques::{DelayPoint, Locate, LocateConfig, LocateCounts};
@@ -32,6 +32,8 @@ pub(crate) struct LocateRequest {
     pub(crate) lines_only: bool,
     /// Worlds in which the runs take turns. Empty: none but the user's.
     pub(crate) worlds: Vec<World>,
+    /// A proven schedule whose line is asked for, and how the test fails with it.
+    pub(crate) schedule: Option<(Finding, Failure)>,
     /// What earlier runs of the same command have built.
     pub(crate) builds: Option<SharedBuilds>,
 }
@@ -82,6 +84,7 @@ pub(crate) fn search(
         seconds: wanted.seconds,
         jobs: settings.jobs.value,
         worlds: wanted.worlds.clone(),
+        schedule: wanted.schedule.clone(),
     });
     let began = Instant::now();
     let run = TechniqueRun {

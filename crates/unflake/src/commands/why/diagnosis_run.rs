@@ -1,6 +1,6 @@
 //! The runs behind one diagnosis: untraced ones for most techniques, a traced one for the line.
 
-use std::ops::RangeInclusive;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use unflake_model::{
 use unflake_report::diagnosis_rank;
 use unflake_runners::Capabilities;
 use unflake_techniques::{
-    CombinedScreen, DelayIntervention, DelayInterventionConfig, DelayPoint, Diagnosis, DiagnosisConfig, DiagnosisStep,
+    CombinedScreen, DelayIntervention, DelayInterventionConfig, Diagnosis, DiagnosisConfig, DiagnosisStep,
     ExperimentConfig, Intervention, InterventionConfig, NioConfig, OrderConfig, PassingWorld, StepCost,
     WaitIntervention, WaitInterventionConfig,
 };
@@ -21,7 +21,6 @@ use unflake_worlds::is_seed;
 
 use crate::commands::factors::experiment_plan::{self, Plan};
 use crate::commands::factors::repro_commands::add_commands;
-use crate::commands::locate::divergence_run::{self, LocateRequest};
 use crate::commands::order_and_nio::{class_of, failed_after};
 use crate::commands::why::candidates::KnownTest;
 use crate::commands::why::evidence::{
@@ -69,8 +68,9 @@ const SHARE_OF_SECOND_TRY: f64 = 0.1;
 /// How much of the time that is left then goes to waits: values may need some, too.
 const SHARE_OF_WAITS: f64 = 0.7;
 /// Traced runs that list where threads can be delayed, and how much of the time goes to them and then to delays.
-const LISTED: u32 = 3;
+pub(super) const LISTED: u32 = 3;
 const SHARE_OF_LIST: f64 = 0.5;
+const SHARE_OF_LINE: f64 = 0.3;
 const SHARE_OF_DELAYS: f64 = 0.7;
 
 /// The test to diagnose.
@@ -125,6 +125,9 @@ impl DiagnosisRequest<'_> {
         let mut conclusion = inconclusive(&record, INTERRUPTED);
         let can_go_on = || conclusion.is_none() && !was_interrupted() && left() > SHORTEST;
         let is_explained = |record: &Gathered| record.findings.iter().any(is_sure);
+        if can_go_on() && first.matching.len() == 1 {
+            spent.costs.extend(self.line_of_schedule(&first.matching[0], left() * SHARE_OF_LINE, &mut record));
+        }
         if can_go_on() && spent.is_next(DiagnosisStep::Divergence) {
             self.at_lines(&first, &left, &can_go_on, &mut spent, &mut record)?;
         }
@@ -179,7 +182,7 @@ impl DiagnosisRequest<'_> {
         record: &mut Gathered,
     ) -> Result<(), CommandError> {
         let test = &first.matching[0];
-        let explained = compared_worlds(record);
+        let mut explained = VecDeque::from(compared_worlds(record));
         if explained.is_empty() {
             spent.costs.extend(self.forced_delays(test, first.alone(), left(), record)?);
         }
@@ -193,7 +196,7 @@ impl DiagnosisRequest<'_> {
         let passing = first.passing_speed().map(|speed| passing_world(speed, record, test, first.alone()));
         let passing = passing.filter(|world| !world.failures.is_empty());
         let is_compared = !explained.is_empty();
-        let worlds = if is_compared { explained } else { compared_schedules(record) };
+        let worlds = explained.pop_front().unwrap_or_else(|| compared_schedules(record));
         // A seed that fails every time shows where, which the few failures without it do not.
         let is_rare = f64::from(first.alone().0) < RARE * f64::from(first.alone().1);
         let worlds = if worlds.is_empty() && is_rare { self.compared_seeds(record) } else { worlds };
@@ -209,8 +212,14 @@ impl DiagnosisRequest<'_> {
             () => TRACED..=MOST_TRACED,
         };
         let is_as_it_is = worlds.is_empty();
-        let (cost, waits, _) = self.traced(test, runs, worlds, left() * share, record);
+        let (cost, waits, _) = self.traced(test, runs.clone(), worlds, left() * share, record);
         spent.costs.extend(cost);
+        while let Some(worlds) = explained.pop_front().filter(|_| can_go_on()) {
+            if record.findings.iter().any(|finding| finding.technique() == "divergence") {
+                break;
+            }
+            spent.costs.extend(self.traced(test, runs.clone(), worlds, left() * share, record).0);
+        }
         let ever = outcomes(&record.attempts, test);
         let traced = (ever.0 - before.0, ever.1 - before.1);
         record.notes.extend(effect_of_tracing(first.alone(), traced).filter(|_| is_as_it_is));
@@ -484,38 +493,6 @@ impl DiagnosisRequest<'_> {
             }
         }
         all
-    }
-
-    /// Locates the line, and lists the lines that wait. What prevents that is a note: other techniques
-    /// have an answer, or none has.
-    fn traced(
-        &self,
-        test: &TestId,
-        runs: RangeInclusive<u32>,
-        worlds: Vec<World>,
-        seconds: f64,
-        record: &mut Gathered,
-    ) -> (Option<StepCost>, Vec<SourceLine>, Vec<DelayPoint>) {
-        let test = test.as_str().to_owned();
-        let (runs, most) = runs.into_inner();
-        let wanted =
-            LocateRequest { test, runs, most, seconds, lines_only: false, worlds, builds: self.builds.clone() };
-        let progress = self.context.progress(self.quiet);
-        match divergence_run::search(&wanted, self.settings, self.context, progress, None) {
-            Ok(mut located) => {
-                let problems = located.record.problems.drain(..);
-                let notes: Vec<String> =
-                    problems.map(|problem| format!("lines could not be recorded: {}", problem.text)).collect();
-                located.record.notes.extend(notes);
-                let (executions, seconds) = (located.record.attempts.len() as u32, located.record.totals.seconds);
-                record.absorb(located.record);
-                (Some(StepCost { step: DiagnosisStep::Divergence, executions, seconds }), located.waits, located.points)
-            }
-            Err(error) => {
-                record.notes.push(format!("lines could not be recorded: {}", error.message));
-                (None, Vec::new(), Vec::new())
-            }
-        }
     }
 }
 

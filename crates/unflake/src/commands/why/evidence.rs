@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 
 use unflake_model::{
-    Attempt, Confidence, Detail, Factor, FactorEffect, Failure, Finding, ForcedValue, Purpose, TestId, World,
+    Attempt, Confidence, Detail, Factor, FactorEffect, Failure, Finding, ForcedValue, Influence, Purpose, ScaleShape,
+    TestId, World,
 };
 use unflake_techniques::PassingWorld;
 use unflake_worlds::is_seed;
@@ -14,6 +15,8 @@ use crate::run_loop::Gathered;
 pub(super) const SEED_OF_FORKS: &str = "random-seed";
 /// Seeds that are compared with one that makes a test fail.
 const OTHER_SEEDS: RangeInclusive<u64> = 1001..=1010;
+/// How many processes each of two compared worlds has.
+const ROUNDS: u64 = 3;
 const OTHER_SCHEDULES: [&str; 5] = ["off", "1001", "1002", "off", "1003"];
 /// Speeds of clocks at which a test that relies on time may often fail.
 const FASTER_CLOCKS: [&str; 3] = ["10", "40", "3"];
@@ -34,9 +37,13 @@ pub(super) fn compared_schedules(record: &Gathered) -> Vec<World> {
     others.flat_map(|other| [fails.clone(), other]).map(|factor| World::of(vec![factor])).collect()
 }
 
-/// Two worlds of which a proven factor makes one fail, for traces of failing and passing runs. Empty: no
-/// such factor is proven. Seeds that forks follow, timing and schedules are compared in other ways.
-pub(super) fn compared_worlds(record: &Gathered) -> Vec<World> {
+/// Worlds of which a proven setting makes every other one fail, for traces of failing and passing runs. Empty:
+/// none is proven. Seeds that forks follow, timing and schedules are compared in other ways.
+///
+/// Where several factors decide together, each of them alone passes, too: what only one of them changes is
+/// no difference then, such as the present time. The second list, if any, is for where the first one does
+/// not show both outcomes.
+pub(super) fn compared_worlds(record: &Gathered) -> Vec<Vec<World>> {
     let is_fit = |factor: &Factor| {
         let kind = factor.kind();
         let is_of_process = matches!(kind.effect, FactorEffect::Process(_));
@@ -47,9 +54,46 @@ pub(super) fn compared_worlds(record: &Gathered) -> Vec<World> {
         _ => None,
     });
     let proven = proven.filter(|influence| influence.setting.iter().all(is_fit));
-    proven.map_or(Vec::new(), |influence| {
-        [&influence.worst, &influence.best].map(|factors| World::of(factors.clone())).into()
-    })
+    proven.map_or(Vec::new(), |influence| compared_with(influence))
+}
+
+/// The failing world of a factor and the passing ones.
+fn compared_with(influence: &Influence) -> Vec<Vec<World>> {
+    let pinned = alternating(influence, &influence.worst, &influence.best);
+    // A date that is the same in all worlds is another moment in each time zone.
+    let is_moment =
+        |factor: &Factor| factor.kind().scale.as_ref().is_some_and(|scale| matches!(scale.shape, ScaleShape::Moments));
+    if influence.setting.iter().any(is_moment) || !influence.worst.iter().any(is_moment) {
+        return vec![pinned];
+    }
+    let now = |all: &[Factor]| all.iter().filter(|factor| !is_moment(factor)).cloned().collect::<Vec<Factor>>();
+    vec![alternating(influence, &now(&influence.worst), &now(&influence.best)), pinned]
+}
+
+/// The failing world and the passing ones in turn.
+fn alternating(influence: &Influence, worst: &[Factor], best: &[Factor]) -> Vec<World> {
+    let mut passing = vec![best.to_vec()];
+    let changed: Vec<&Factor> = worst.iter().filter(|factor| !best.contains(factor)).collect();
+    if changed.len() > 1 && influence.setting.len() > 1 {
+        // As in the failing world, but for one factor.
+        let usual = |changed: &Factor| best.iter().find(|factor| factor.kind() == changed.kind()).cloned();
+        let without = |left_out: &&Factor| {
+            let other = |factor: &Factor| if factor == *left_out { usual(factor) } else { Some(factor.clone()) };
+            worst.iter().filter_map(other).collect::<Vec<Factor>>()
+        };
+        passing.extend(changed.iter().map(without));
+    }
+    // One process for each world would make everything differ that processes draw, such as addresses.
+    let drawn = |factor: &Factor, round: u64| {
+        let is_drawn = is_seed(&factor.kind()) && factor.kind().name != SEED_OF_FORKS;
+        let other = factor.kind().set(&round.to_string()).ok().filter(|_| is_drawn && round > 0);
+        other.filter(|_| !influence.setting.contains(factor)).unwrap_or_else(|| factor.clone())
+    };
+    let in_round = |factors: &[Factor], round| World::of(factors.iter().map(|factor| drawn(factor, round)).collect());
+    let rounds = (0..ROUNDS).flat_map(|round| {
+        passing.iter().flat_map(move |passes| [(worst, round), (passes, round)]).collect::<Vec<(&[Factor], u64)>>()
+    });
+    rounds.map(|(factors, round)| in_round(factors, round)).collect()
 }
 
 /// A proven seed and one with which the test passes, for traces of failing and passing runs. Empty: none is
@@ -165,6 +209,7 @@ pub(super) fn is_sure(finding: &Finding) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unflake_model::FactorKind;
 
     #[test]
     fn recording_that_changes_how_often_a_test_fails_is_reported() {
@@ -174,5 +219,62 @@ mod tests {
             note.starts_with("the test failed 30 of 50 times while its lines were recorded, and 0 of 44"),
             "{note}"
         );
+    }
+
+    fn factors(settings: &[&str]) -> Vec<Factor> {
+        crate::commands::under::declare_all();
+        let factor = |text: &&str| text.split_once('=').map(|(kind, set)| FactorKind::named(kind).unwrap().set(set));
+        settings.iter().map(|text| factor(text).unwrap().unwrap()).collect()
+    }
+
+    fn compared(setting: &[&str], worst: &[&str], best: &[&str]) -> Vec<Vec<Vec<String>>> {
+        let rate = || unflake_model::Rate { seen: 6, of: 6, low: 0.5, high: 1.0 };
+        let influence = Influence {
+            kind: String::new(),
+            confidence: Confidence::Proven,
+            setting: factors(setting),
+            fails: true,
+            threshold: None,
+            rate: rate(),
+            baseline: rate(),
+            p_value: 0.0,
+            plan: Vec::new(),
+            untried: Vec::new(),
+            worst: factors(worst),
+            best: factors(best),
+            runs: 12,
+        };
+        let names = |world: &World| world.factors.iter().map(ToString::to_string).collect();
+        let lists = compared_with(&influence);
+        lists.iter().map(|worlds| worlds.iter().map(names).collect()).collect()
+    }
+
+    #[test]
+    fn each_factor_of_a_failing_world_is_left_out_once() {
+        let (late, berlin) = ("date=2027-05-31", "time-zone=Europe/Berlin");
+        let lists = compared(&[late, berlin], &[late, berlin], &["date=2026-01-01", "time-zone=UTC"]);
+        let [worlds] = &lists[..] else { panic!("{lists:?}") };
+        let passing: Vec<String> = worlds.iter().skip(1).step_by(2).take(3).map(|world| world.join(" ")).collect();
+        let expected = [
+            "date=2026-01-01 time-zone=UTC",
+            "date=2026-01-01 time-zone=Europe/Berlin",
+            "date=2027-05-31 time-zone=UTC",
+        ];
+        assert_eq!(passing, expected);
+        assert!(worlds.iter().step_by(2).all(|world| *world == [late, berlin]), "{worlds:?}");
+    }
+
+    #[test]
+    fn a_date_that_does_not_matter_is_free_and_addresses_vary() {
+        let (worst, best) = (
+            ["date=2026-01-01", "address-seed=0", "time-zone=Europe/Berlin"],
+            ["date=2026-01-01", "address-seed=0", "time-zone=UTC"],
+        );
+        let lists = compared(&[worst[2]], &worst, &best);
+        assert_eq!(lists.len(), 2, "{lists:?}");
+        let has_date = |worlds: &Vec<Vec<String>>| worlds.iter().flatten().any(|factor| factor.starts_with("date="));
+        assert_eq!(lists.iter().map(has_date).collect::<Vec<bool>>(), [false, true]);
+        let addresses: Vec<&str> = lists[0].iter().map(|world| &*world[0]).collect();
+        assert_eq!(addresses[..4], ["address-seed=0", "address-seed=0", "address-seed=1", "address-seed=1"]);
     }
 }

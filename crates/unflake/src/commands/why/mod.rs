@@ -5,3 +5,4 @@ pub(crate) mod command;
 mod diagnosis_run;
 mod evidence;
 mod fix_check;
+mod traces;
