@@ -29,16 +29,18 @@ pub fn reapi() -> &'static ReapiCluster {
 impl ReapiCluster {
     /// A server of its own, for tests that kill parts of it.
     pub fn start() -> Self {
+        let interpreter = repository().join(".venvs/reapi/bin/python");
+        assert!(interpreter.exists(), "this test needs BuildGrid; `python3 e2e/setup.py` installs it");
         let dir = tempfile::Builder::new().prefix("reapi").tempdir().expect("a directory can be made").keep();
         // PostgreSQL runs as another user.
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let mut guard = Command::new(repository().join(".venvs/reapi/bin/python"))
+        let mut guard = Command::new(interpreter)
             .arg(repository().join("e2e/reapi_server.py"))
             .arg(&dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("this test needs BuildGrid; `python3 e2e/setup.py` installs it");
+            .expect("Python can be started");
         let mut answers = BufReader::new(guard.stdout.take().expect("it is piped"));
         let orders = guard.stdin.take().expect("it is piped");
         let mut output = String::new();
