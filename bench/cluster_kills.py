@@ -1,9 +1,9 @@
-"""Kills parts of a Slurm cluster while sessions run on it, and checks that every attempt counts once.
+"""Kills parts of a cluster while sessions run on it, and checks that every attempt counts once.
 
-`python3 bench/cluster_kills.py UNFLAKE PYTHON KILLS` starts a cluster of three nodes, searches slow tests on
-it again and again, and kills nodes, the controller, single workers and unflake itself at random times. Each
-search that was not killed must have exactly two attempts of every test. Prints one line for each search, and
-the totals.
+`python3 bench/cluster_kills.py UNFLAKE PYTHON KILLS [SEED] [slurm|reapi]` starts a Slurm cluster of three nodes, or a server
+of the Remote Execution API with two workers, and searches slow tests on it again and again. It kills nodes or workers, the
+controller or server, single processes of workers, and unflake itself at random times. Each search that was not killed must
+have exactly two attempts of every test. Prints one line for each search, and the totals.
 """
 
 import collections
@@ -30,13 +30,22 @@ KINDS = ["node", "node", "controller", "worker", "worker", "unflake"]
 
 
 class Cluster:
+    nodes, controller = ["n1", "n2", "n3"], "slurmctld"
+
     def __init__(self, place):
         self.place = place
-        command = [sys.executable, str(ROOT / "e2e/slurm_cluster.py"), str(place)]
+        self.start([sys.executable, str(ROOT / "e2e/slurm_cluster.py"), str(place)])
+
+    def start(self, command):
+        """Returns the words after "ready"."""
         self.guard = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        first = self.guard.stdout.readline()
-        if first != "ready\n":
-            sys.exit("Slurm does not start: " + first + self.guard.stdout.read())
+        first = self.guard.stdout.readline().split()
+        if first[:1] != ["ready"]:
+            sys.exit("it does not start: %s %s" % (first, self.guard.stdout.read()))
+        return first[1:]
+
+    def settings(self):
+        return {"SLURM_CONF": str(self.place / "slurm.conf"), "UNFLAKE_ENGINE": "slurm"}
 
     def order(self, what, name):
         self.guard.stdin.write("%s %s\n" % (what, name))
@@ -56,27 +65,50 @@ class Cluster:
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
-                if len(words) > 3 and words[1] == b"engine-worker" and words[2].startswith(bytes(self.place.parent)):
+                if len(words) > 3 and words[1] == b"engine-worker" and self.is_mine(process, words):
                     found.append(int(process.name))
             except OSError:
                 pass
         return found
+
+    def is_mine(self, _process, words):
+        return words[2].startswith(bytes(self.place.parent))
 
     def close(self):
         self.guard.stdin.close()
         self.guard.wait()
 
 
+class Server(Cluster):
+    nodes, controller = ["w1", "w2"], "server"
+
+    def __init__(self, place):
+        self.place = place
+        place.chmod(0o755)
+        place.parent.chmod(0o755)
+        python = ROOT / ".venvs/reapi/bin/python"
+        self.port = self.start([str(python), str(ROOT / "e2e/reapi_server.py"), str(place)])[0]
+
+    def settings(self):
+        return {"UNFLAKE_ENGINE": "reapi://127.0.0.1:" + self.port}
+
+    def resume(self):
+        pass
+
+    def is_mine(self, process, _words):
+        return bytes(self.place) in (process / "environ").read_bytes()
+
+
 def kill(kind, cluster, unflake, rng):
     """Returns whether there was something to kill."""
     if kind == "node":
-        node = rng.choice(["n1", "n2", "n3"])
+        node = rng.choice(cluster.nodes)
         cluster.order("kill", node)
         cluster.order("start", node)
     elif kind == "controller":
-        cluster.order("kill", "slurmctld")
+        cluster.order("kill", cluster.controller)
         time.sleep(rng.uniform(0, 2))
-        cluster.order("start", "slurmctld")
+        cluster.order("start", cluster.controller)
     elif kind == "worker":
         workers = cluster.workers()
         if not workers:
@@ -95,8 +127,7 @@ def search(number, program, python, place, cluster, rng):
     report.unlink(missing_ok=True)
     environment = dict(
         os.environ,
-        SLURM_CONF=str(cluster.place / "slurm.conf"),
-        UNFLAKE_ENGINE="slurm",
+        **cluster.settings(),
         UNFLAKE_ENGINE_DIRECTORY=str(place / "shared"),
         UNFLAKE_ENGINE_NODE_DIRECTORY=str(place / "node"),
         UNFLAKE_ENGINE_SHARED="\n".join(str(Path(one).parent.parent) for one in (python, os.path.realpath(python))),
@@ -140,7 +171,7 @@ def main():
         for name in ("project", "tmp", "home", "cluster"):
             (place / name).mkdir()
         (place / "project/test_slow.py").write_text(SUITE)
-        cluster = Cluster(place / "cluster")
+        cluster = (Server if sys.argv[5:] == ["reapi"] else Cluster)(place / "cluster")
         total, harm, searches = collections.Counter(), [], 0
         began = time.monotonic()
         while sum(total.values()) < wanted:

@@ -2,7 +2,7 @@
 
 Replays the newest commits of a repository, each against its first parent. Plain pytest says which tests end in another
 way; all of them must be listed. The other pairs of test and commit may be excluded: the share counts. Dependencies are
-learned by function at each commit that changes a file in a way that tests could meet; from the same record the tests are listed
+learned by function after each commit that can affect a test; from the same record the tests are listed
 by file too. pytest-testmon, if wanted, keeps its own record of the same commits.
 """
 
@@ -85,6 +85,7 @@ class Replay:
         arguments = self.arguments
         commits = self.git("rev-list", "--first-parent", "-n", str(arguments.commits + arguments.skip + 1), arguments.tip).splitlines()[arguments.skip :][::-1]
         total = {"commits": 0, "prose": 0, "broken": 0, "pairs": 0, "differ": 0, "learned": 0, "learning": 0.0}
+        answers = {}
         excluded, wrong = {"file": 0, "function": 0, "testmon": 0}, {"file": 0, "function": 0, "testmon": 0}
         base = None
         for self.parent, commit in zip(commits, commits[1:]):
@@ -115,7 +116,7 @@ class Replay:
                     base = None
                     continue
             differing = {test for test in truth if truth[test] != base.get(test)}
-            answers = {mode: self.affected("--granularity", mode, "--base", self.parent)[0] for mode in ("file", "function")}
+            answers = {mode: self.affected("--granularity", mode, "--base", self.parent)[0] for mode in arguments.modes.split(",")}
             if arguments.testmon:
                 selected = self.testmon("--collect-only").stdout.splitlines()
                 answers["testmon"] = {line for line in selected if "::" in line}
@@ -131,18 +132,19 @@ class Replay:
                 if missed:
                     print("%s misses %d of %d at %s, first %s" % (who, len(missed), len(differing), commit[:10], sorted(missed)[0]))
             print("%s %d tests, %d differ, excluded: %s%s" % (commit[:10], len(truth), len(differing), ", ".join(shown), " (prose)" if is_prose else ""))
-            if arguments.why and answers["function"]:
+            if arguments.why and answers.get("function"):
                 for reason, count in sorted(self.why(None).items(), key=lambda one: -one[1])[:4]:
                     print("    %5d %s" % (count, reason))
             sys.stdout.flush()
-            if not is_prose:
+            # What cannot affect a test leaves what it depends on as it was.
+            if not is_prose and any(listed is None or listed for listed in answers.values()):
                 known, seconds = self.learn()
                 total["learned"], total["learning"] = total["learned"] + 1, total["learning"] + seconds
                 if arguments.testmon:
                     self.testmon()
             base = truth
         print(json.dumps({"name": self.name, **total, "excluded": excluded, "wrong": wrong}))
-        for who in excluded:
+        for who in answers:
             print("%-10s excluded %.1f %% of %d pairs, wrong %d" % (who, 100.0 * excluded[who] / max(1, total["pairs"]), total["pairs"], wrong[who]))
 
 
@@ -154,6 +156,7 @@ def main():
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of the newest")
     parser.add_argument("--tip", default="HEAD")
     parser.add_argument("--option", action="append", default=[], help="of pytest")
+    parser.add_argument("--modes", default="file,function")
     parser.add_argument("--testmon", action="store_true")
     parser.add_argument("--why", action="store_true", help="print the most frequent reasons")
     parser.add_argument("--python", default=str(HERE.parent / ".venvs" / "bench-impact" / "venv" / "bin" / "python"))

@@ -59,7 +59,7 @@ class Project:
         if not arguments.keep:
             shutil.rmtree(self.root / ".unflake", ignore_errors=True)
         path = os.pathsep.join([str(self.root / "src"), str(self.root), str(HERE)])
-        self.variables = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        self.variables = {"PYTHONPATH": path}
         self.plain = PlainRuns(self.python, self.variables)
         (self.root / ".gitignore").write_text("__pycache__/\n.pytest_cache/\n.unflake/\n.testmondata*\n")
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "As released"]):
@@ -165,18 +165,25 @@ def code_mutants(text):
             yield "line %d: if not" % node.lineno, changed(begin, end, "not (%s)" % source[begin:end].decode())
 
 
+def is_for_tests(file):
+    *directories, name = file.split("/")
+    return bool({"tests", "testing", "test"}.intersection(directories)) or name.startswith("test_") or name in ("test.py", "conftest.py")
+
+
 def mutants(project, seed):
     """Endless: (kind, path, description, new text)."""
     chosen = random.Random(seed)
     files = subprocess.run(["git", "ls-files"], cwd=project.root, stdout=subprocess.PIPE, text=True, check=True)
     files = files.stdout.split("\n")[:-1]
-    tests = [file for file in files if (file.startswith(("tests/", "testing/")) or file.startswith("test_")) and file.endswith(".py")]
-    known = "docs/", "doc/", "examples/", "scripts/", "benchmark", "misc/", "bench/", "setup.py", "noxfile.py", ".github/", "tasks.py"
+    tests = [file for file in files if is_for_tests(file) and file.endswith(".py")]
+    known = "docs/", "doc/", "examples/", "scripts/", "benchmark", "misc/", "bench/", "setup.py", "noxfile.py", ".github/", "tasks.py", "conf"
     code = [file for file in files if file.endswith(".py") and file not in tests and not file.startswith(known)]
     fixtures = [file for file in tests if file.endswith("conftest.py")]
     suffixes = (".py", ".pyi", ".pyc", ".typed", ".toml")
-    data = [file for file in files if file.startswith(("tests/", "testing/", "src/")) and not file.endswith(suffixes) and "egg-info" not in file]
-    configuration = ["pyproject.toml"] if "[tool.pytest.ini_options]\n" in (project.root / "pyproject.toml").read_text() else []
+    packages = {file.split("/")[0] for file in code if "/" in file} | {"src"}
+    data = [file for file in files if (is_for_tests(file) or file.split("/")[0] in packages) and not file.endswith(suffixes)]
+    configured = project.root / "pyproject.toml"
+    configuration = ["pyproject.toml"] if configured.exists() and "[tool.pytest.ini_options]\n" in configured.read_text() else []
     kinds = [("code", code, 12), ("test", tests, 3), ("fixture", fixtures, 1), ("data", data, 3), ("configuration", configuration, 1)]
     kinds = [(kind, files, weight) for kind, files, weight in kinds if files]
     seen = set()
@@ -244,6 +251,7 @@ def main():
     parser.add_argument("--option", action="append", default=[], help="of pytest")
     parser.add_argument("--modes", default="file,function")
     parser.add_argument("--testmon", type=int, default=0, help="so many mutants are shown to pytest-testmon too")
+    parser.add_argument("--by-file", type=int, default=1 << 30, help="so many mutants are compared by file, too")
     parser.add_argument("--python")
     parser.add_argument("--keep", action="store_true", help="what an earlier call has learned")
     parser.add_argument("--mutants", type=int, default=100)
@@ -253,7 +261,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--place", type=Path, default=HERE.parent / ".venvs" / "bench-impact")
     parser.add_argument("--unflake", default=str(HERE.parent / "target" / "release" / "unflake"))
+    parser.add_argument("--record", type=Path, help="a line of JSON for each mutant is added to this file")
     arguments = parser.parse_args()
+    if arguments.project == "summary":
+        return summarize(arguments.record)
     arguments.place.mkdir(parents=True, exist_ok=True)
     project = Project(arguments)
     modes = arguments.modes.split(",")
@@ -264,9 +275,29 @@ def main():
     count(project, base, arguments)
 
 
+def summarize(record):
+    """Prints the table of all recorded projects: `python3 bench/impact.py summary --record DIRECTORY`."""
+    for file in sorted(record.glob("*.jsonl")):
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        verdicts = [line for line in lines if line["kind"] == "verdicts"]
+        lines = [line for line in lines if line["kind"] != "verdicts"]
+        kinds = [line["kind"] for line in lines]
+        shown = ", ".join("%d %s" % (kinds.count(kind), kind) for kind in sorted(set(kinds)))
+        print("%s: %d mutants (%s), %d change an outcome, %d pairs; verdicts of %d, wrong %d" % (
+            file.stem, len(lines), shown, sum(line["differing"] > 0 for line in lines), sum(line["tests"] for line in lines),
+            len(verdicts), sum(line["wrong"] for line in verdicts)))  # fmt: skip
+        for who in sorted({who for line in lines for who in line["listed"]}):
+            seen = [line for line in lines if who in line["listed"]]
+            tests, listed = sum(line["tests"] for line in seen), sum(line["listed"][who] for line in seen)
+            wrong, differing = sum(line["missed"][who] for line in seen), sum(line["differing"] for line in seen)
+            print("  %-9s %d mutants, wrong not-listed %d of %d, excluded %.1f %%, precision %.1f %%" % (
+                who, len(seen), wrong, differing, 100.0 - 100.0 * listed / max(1, tests), 100.0 * (differing - wrong) / max(1, listed)))  # fmt: skip
+
+
 def count(project, base, arguments):
     began, tried, effective, wrong_verdicts, judged = os.times().elapsed, 0, 0, 0, 0
     kinds, missed, excluded, seen, pairs = {}, {}, {}, {}, 0
+    time = 1_000_000_000
     for kind, file, what, text in mutants(project, arguments.seed):
         if tried >= arguments.mutants or os.times().elapsed - began > arguments.seconds:
             break
@@ -274,15 +305,19 @@ def count(project, base, arguments):
         original = path.read_text()
         if text == original:
             continue
+        # Bytecode is kept, and is told from stale one by the second of the file's time and its size.
+        time += 2
         path.write_text(text)
+        os.utime(path, (time, time))
         try:
             truth = project.outcomes()
             if truth is None:
                 continue  # Nothing can be collected, and nothing is excluded.
+            line = {"kind": kind, "file": file, "what": what, "tests": len(truth), "listed": {}, "missed": {}}
             differing = {test for test in truth if truth[test] != base.get(test)}
             tried, effective, pairs = tried + 1, effective + bool(differing), pairs + len(truth)
             kinds[kind] = kinds.get(kind, 0) + 1
-            answers = {mode: project.affected(mode) for mode in arguments.modes.split(",")}
+            answers = {mode: project.affected(mode) for mode in arguments.modes.split(",") if tried <= arguments.by_file or mode != "file"}
             if tried <= arguments.testmon:
                 answers["testmon"] = project.testmon()
             for who, listed in answers.items():
@@ -290,20 +325,30 @@ def count(project, base, arguments):
                 if listed is None:
                     listed = set(truth)
                 wrong = differing - listed
+                line["listed"][who], line["missed"][who] = len(listed & set(truth)), len(wrong)
                 missed[who] = missed.get(who, 0) + len(wrong)
                 excluded[who] = excluded.get(who, 0) + len(set(truth) - listed)
                 if wrong:
                     print("%s misses %d of %d: %s %s, first %s" % (who, len(wrong), len(differing), file, what, sorted(wrong)[0]))
+            line["differing"] = len(differing)
+            if arguments.record:
+                with arguments.record.open("a") as out:
+                    out.write(json.dumps(line) + "\n")
             if 0 < len(differing) < 10 and judged < arguments.verdicts:
                 judged += 1
                 excused = [test for test, kind in project.verdicts().items() if kind == "unaffected-by-change" and test in differing]
                 wrong_verdicts += len(excused)
+                if arguments.record:
+                    with arguments.record.open("a") as out:
+                        out.write(json.dumps({"kind": "verdicts", "failing": len(differing), "wrong": len(excused)}) + "\n")
                 for test in excused:
                     print("wrong verdict unaffected: %s %s, %s" % (file, what, test))
         except (TimeoutError, subprocess.TimeoutExpired):
             print("left out, because it hangs: %s %s" % (file, what))
         finally:
+            time += 2
             path.write_text(original)
+            os.utime(path, (time, time))
         sys.stdout.flush()
     print("%s: %d mutants (%s), %d change an outcome, %d pairs of test and mutant" % (
         project.name, tried, ", ".join("%d %s" % (number, kind) for kind, number in sorted(kinds.items())), effective, pairs))

@@ -3,8 +3,8 @@
 Packages of the system (compilers, CMake, GoogleTest, Maven, Gradle, a JDK, Chromium, PostgreSQL, pgbouncer, Slurm) come from apt-get.
 Everything else goes to `.venvs` in the root of the repository: `e2e` (Python with the newest pytest), `e2e-plugins` (the
 same with plugins), `project-tools` (tools that start pytest), `go` (gotestsum), `vitest`, `cargo` (cargo-nextest), `maven`
-(a record of its downloads) and `deny` (cargo-deny). What is complete is left alone; what is incomplete or broken is made
-again. With UNFLAKE_TEST_PYTHON the tests use that Python, and neither `e2e` nor `e2e-plugins` is made.
+(a record of its downloads), `reapi` (a server of the Remote Execution API) and `deny` (cargo-deny). What is complete is
+left alone; what is incomplete or broken is made again. With UNFLAKE_TEST_PYTHON the tests use that Python, and neither `e2e` nor `e2e-plugins` is made.
 """
 
 import concurrent.futures
@@ -25,6 +25,8 @@ VENVS = ROOT / ".venvs"
 PACKAGES = ["pytest", "junitparser", "numpy", "playwright", "selenium"]
 # They change how pytest runs. Each start of pytest takes a quarter longer with them, and few tests need them.
 PLUGINS = ["pytest", "pytest-xdist", "pytest-cov"]
+# A server of the Remote Execution API. It names no driver for its database.
+REAPI = ["buildgrid==0.4.4", "psycopg2-binary"]
 # Tools that people start pytest with.
 PROJECT_TOOLS = ["tox", "nox", "uv", "poetry", "hatch", "pdm"]
 GOTESTSUM = "gotest.tools/gotestsum@v1.13.0"
@@ -245,10 +247,11 @@ def has_maven_repository(_directory):
 
 
 def tools():
+    version = subprocess.run([quick_python(), "-VV"], stdout=subprocess.PIPE).stdout.decode()
     if "UNFLAKE_TEST_PYTHON" not in os.environ:
-        version = subprocess.run([quick_python(), "-VV"], stdout=subprocess.PIPE).stdout.decode()
         yield python_tool("e2e", version, PACKAGES, "pytest, junitparser, numpy, playwright, selenium")
         yield python_tool("e2e-plugins", version, PLUGINS, "pytest, xdist, pytest_cov")
+    yield python_tool("reapi", version, REAPI, "buildgrid, grpc, psycopg2")
     receipt = "\n".join([sys.version] + PROJECT_TOOLS)
     have = lambda directory: all(runs(str(directory / "bin" / tool), "--version") for tool in PROJECT_TOOLS)
     yield Tool("project-tools", receipt, have, make_project_tools)

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use unflake_store::{Run, Store};
 
-use crate::{RunOutput, RunningProcess, cache, python, python_with_plugins, repository, slurm, unflake};
+use crate::{RunOutput, RunningProcess, cache, python, python_with_plugins, reapi, repository, slurm, unflake};
 
 const QUICK_JVM: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
@@ -131,6 +131,7 @@ impl Sandbox {
         let invocation = Invocation { sandbox: self, command };
         match std::env::var("UNFLAKE_TEST_ENGINE").as_deref() {
             Ok("slurm") => invocation.on(slurm()),
+            Ok("reapi") => invocation.on_server(reapi()),
             _ => invocation,
         }
     }

@@ -46,6 +46,13 @@ impl FrameWriter {
         Ok(())
     }
 
+    /// A file with one message.
+    pub(crate) fn bytes(message: &impl Serialize) -> io::Result<Vec<u8>> {
+        let mut writer = Self::new(Path::new(""));
+        writer.append(message, Vec::new())?;
+        Ok(writer.pending)
+    }
+
     /// The file is closed again: only then do network file systems show it to other machines.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {

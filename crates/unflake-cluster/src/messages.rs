@@ -9,7 +9,7 @@ use unflake_model::{Event, Session};
 use crate::inputs::RunInputs;
 
 /// The version of these messages and of the files around them.
-pub(crate) const CLUSTER_VERSION: u32 = 1;
+pub(crate) const CLUSTER_VERSION: u32 = 2;
 
 /// What all workers of a run start from.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub(crate) struct JobFile {
     pub(crate) options: Vec<String>,
     /// Where a node keeps inputs, and the files of a worker while it runs. None: the usual place.
     pub(crate) node_directory: Option<PathBuf>,
+    /// The orders of a worker are complete when it starts, and nobody watches it.
+    pub(crate) has_one_order: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +62,10 @@ pub(crate) enum FromWorker {
     Beat,
     /// It cannot work on this machine.
     Failed {
+        why: String,
+    },
+    /// No worker can work: the cluster is not used any more.
+    Unusable {
         why: String,
     },
     /// It has ended as ordered.

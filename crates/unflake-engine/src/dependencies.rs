@@ -43,6 +43,7 @@ struct DependencyFile {
     outside: BTreeMap<String, BTreeSet<String>>,
     #[serde(default)]
     via: BTreeMap<String, String>,
+    installed: Option<String>,
     #[serde(default)]
     unknown: Vec<String>,
 }
@@ -102,6 +103,7 @@ fn parse(bytes: std::io::Result<Vec<u8>>) -> Result<Dependencies, String> {
         outside: file.outside.into_values().flatten().collect(),
         via: file.via,
         after: file.after,
+        installed: file.installed,
         unknown: file.unknown,
     })
 }

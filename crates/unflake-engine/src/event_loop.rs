@@ -170,12 +170,12 @@ impl Engine {
             if environment.parent.is_some() {
                 environment.phase = EnvironmentPhase::Ready;
             } else {
-                environment.listing = Rc::new(Listing::empty(hello.root));
+                environment.listing = Rc::new(Listing::empty(hello.root.clone()));
             }
         }
         if !std::mem::replace(&mut environment.is_announced, true) {
             debug!(environment = environment.id, pid = hello.pid, hello.runner, hello.language, "environment started");
-            self.events.push(Event::EnvironmentStarted(environment.facts(hello.runner, hello.language)));
+            self.events.push(Event::EnvironmentStarted(environment.facts(hello)));
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct Injection<'a> {
     pub(crate) filter: bool,
     pub(crate) cache: Option<&'a Path>,
     pub(crate) depends: Option<Granularity>,
+    pub(crate) installed: bool,
 }
 
 impl Injection<'_> {
@@ -57,6 +58,7 @@ impl Injection<'_> {
             (variables::FILTER, self.filter.then(|| "yes".to_owned())),
             (variables::CACHE, self.cache.map(text)),
             (variables::DEPENDENCIES, self.depends.map(|by| by.word().to_owned())),
+            (variables::INSTALLED, self.installed.then(|| "yes".to_owned())),
             (variables::RESTORE, Some(serde_json::to_string(&restore).expect("a map of strings is JSON"))),
         ];
         changed.extend(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));

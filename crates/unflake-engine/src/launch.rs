@@ -44,6 +44,8 @@ pub struct Launch {
     pub filter: bool,
     /// Whether to record what tests depend on, from the first pass on.
     pub depends: Option<Granularity>,
+    /// Whether to ask what is installed even where no dependencies are recorded.
+    pub installed: bool,
     /// What earlier engines of this command have built and listed. None: nothing is shared.
     pub builds: Option<SharedBuilds>,
     /// Working directory of the command. None: that of unflake.

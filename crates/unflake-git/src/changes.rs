@@ -23,12 +23,14 @@ const MAX_PARSED: usize = 2 << 20;
 impl Repository {
     /// The differences between the base and the working tree: staged, unstaged and untracked.
     /// `global_inputs`: globs of files that count for every test. `descriptions`: globs of
-    /// configuration files, with the keys that only describe.
+    /// configuration files, with the keys that only describe. `installation`: the same, with keys that
+    /// only say what is to be installed.
     pub fn changes(
         &self,
         base: &Base,
         global_inputs: &[&str],
         descriptions: &[(&str, &[&str])],
+        installation: &[(&str, &[&str])],
     ) -> Result<Changes, GitError> {
         let mut found = self.differences(&base.revision)?;
         for (path, kind) in std::mem::take(&mut found.not_checked_out) {
@@ -68,6 +70,16 @@ impl Repository {
         let (base, head, root) = (base.clone(), self.head()?, self.root().to_owned());
         unknown.extend(found.unknown);
         let descriptive = self.descriptive(&files, &old_hashes, descriptions);
+        let both: Vec<(&str, Vec<&str>)> = installation
+            .iter()
+            .map(|(glob, keys)| {
+                let same = descriptions.iter().filter(|(other, _)| other == glob).flat_map(|(_, keys)| *keys);
+                (*glob, keys.iter().chain(same).copied().collect())
+            })
+            .collect();
+        let both: Vec<(&str, &[&str])> = both.iter().map(|(glob, keys)| (*glob, keys.as_slice())).collect();
+        let mut for_installation = self.descriptive(&files, &old_hashes, &both);
+        for_installation.retain(|path| !descriptive.contains(path));
         let for_all = matching(&files, global_inputs.iter().copied().chain(global_inputs::OWN));
         let for_all = for_all.into_iter().filter(|path| !descriptive.contains(path)).collect();
         let new_directories = self.new_directories(&base.revision, &files)?;
@@ -83,6 +95,7 @@ impl Repository {
             for_directory: Vec::new(),
             by_function: Vec::new(),
             descriptive,
+            for_installation,
             ignore_case,
             unknown,
         })

@@ -38,6 +38,10 @@ pub struct Changes {
     /// read them, not to those that they configure.
     #[serde(default)]
     pub descriptive: BTreeSet<String>,
+    /// Files that only say what is to be installed, and configuration files in which only that
+    /// changed. They matter where something else is installed, and to tests that read them.
+    #[serde(default)]
+    pub for_installation: BTreeSet<String>,
     /// The file system ignores case.
     pub ignore_case: bool,
     /// What could not be determined, a sentence each. While there is any, every file may have changed.
@@ -151,6 +155,16 @@ impl Changes {
         })
     }
 
+    /// The same changes for a test that ran with what is installed now.
+    pub fn with_equal_installation(&self) -> Self {
+        let mut same = self.clone();
+        for paths in [&mut same.for_all, &mut same.for_directory] {
+            paths.retain(|path| !self.for_installation.contains(path));
+        }
+        same.descriptive.extend(self.for_installation.iter().cloned());
+        same
+    }
+
     /// The ignored files and directories in a directory, which is empty for the root.
     pub fn ignored_in<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
         let in_directory = move |path: &&str| {
@@ -235,6 +249,7 @@ mod tests {
             for_directory: Vec::new(),
             by_function: Vec::new(),
             descriptive: Default::default(),
+            for_installation: Default::default(),
             ignore_case,
             unknown: Vec::new(),
         }

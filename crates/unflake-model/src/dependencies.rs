@@ -49,6 +49,9 @@ pub struct Dependencies {
     pub via: BTreeMap<String, String>,
     /// Earlier attempts in its process. What those left behind is not recorded here.
     pub after: u32,
+    /// A hash of what was installed for the language. None: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed: Option<String>,
     /// What could not be followed. While there is any, a change may matter.
     pub unknown: Vec<String>,
 }

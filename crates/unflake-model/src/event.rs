@@ -124,6 +124,9 @@ pub struct EnvironmentFacts {
     pub runner: String,
     /// Name and version of the language or its interpreter.
     pub language: String,
+    /// A hash of what is installed for the language, where that was asked for and is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed: Option<String>,
 }
 
 /// A reason why tests could not be run.

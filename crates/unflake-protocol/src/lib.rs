@@ -50,6 +50,9 @@ pub mod variables {
     /// `file` or `function`: the agent records what each attempt depends on, by files or by
     /// functions.
     pub const DEPENDENCIES: &str = "UNFLAKE_DEPENDENCIES";
+    /// Set where the agent says in `hello` what is installed. Where dependencies are recorded, it
+    /// does so anyway.
+    pub const INSTALLED: &str = "UNFLAKE_INSTALLED";
     /// Set where the agent reports assertions and some of them are allowed to fail.
     pub const FILTER: &str = "UNFLAKE_FILTER";
     /// For a driver: how to start the project's processes in their world, as JSON.
@@ -66,7 +69,7 @@ pub mod variables {
     pub const PRIVATE: &str = "UNFLAKE_PRIVATE_PLAN";
 
     /// All of them.
-    pub const ALL: [&str; 17] = [
+    pub const ALL: [&str; 18] = [
         SOCKET,
         ENVIRONMENT,
         SIDE,
@@ -78,6 +81,7 @@ pub mod variables {
         LAYERS,
         CACHE,
         DEPENDENCIES,
+        INSTALLED,
         FILTER,
         DOOR,
         SHARED,

@@ -130,6 +130,9 @@ pub struct Hello {
     /// the side directory, without help from the code that hangs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_signal: Option<i32>,
+    /// A hash of what is installed for the language, where that was asked for and is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed: Option<String>,
 }
 
 fn is_first(connection: &u32) -> bool {

@@ -26,9 +26,10 @@ use std::process::ExitCode;
 pub use options::RunnerOptions;
 pub use registry::{
     RunnerSelection, base_worktree_hint, call_tables, code_inputs, default_command, demo, descriptions,
-    directory_inputs, examples, explain_missed_agent, explain_unsupported, factors, global_inputs, names_with,
-    never_excuse, option, options, project_files, recognizes, reported_as, run_as_shim, runtime_support, select,
-    temporary_names, tool_homes, tool_variables, trace_support,
+    directory_inputs, examples, explain_missed_agent, explain_unsupported, factors, global_inputs, inputs_of_others,
+    inputs_where_installed, installation, installation_keys, names_with, never_excuse, option, options, project_files,
+    recognizes, reported_as, run_as_shim, runtime_support, select, temporary_names, tool_homes, tool_variables,
+    trace_support,
 };
 pub use runner::{
     AgentEntry, Capabilities, DefaultCommand, Demo, Driver, InProcessIsolation, OtherRuntimes, Profile, ProjectFiles,

@@ -218,6 +218,28 @@ pub fn descriptions() -> impl Iterator<Item = (&'static str, &'static [&'static 
     project_files().flat_map(|files| files.descriptions).copied()
 }
 
+/// Globs of files that only say what is to be installed.
+pub fn installation() -> impl Iterator<Item = &'static str> {
+    project_files().flat_map(|files| files.installation).copied()
+}
+
+/// Globs of the files that count for every test of the runners whose agents say what is installed.
+pub fn inputs_where_installed() -> impl Iterator<Item = &'static str> {
+    let says = |files: &&ProjectFiles| !files.installation.is_empty();
+    project_files().filter(says).flat_map(|files| files.global_inputs.iter().chain(files.directory_inputs)).copied()
+}
+
+/// Globs of the files that count for every test of the other runners.
+pub fn inputs_of_others() -> impl Iterator<Item = &'static str> {
+    let others = |files: &&ProjectFiles| files.installation.is_empty();
+    project_files().filter(others).flat_map(|files| files.global_inputs.iter().chain(files.directory_inputs)).copied()
+}
+
+/// Configuration files with keys that only say what is to be installed, by glob.
+pub fn installation_keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    project_files().flat_map(|files| files.installation_keys).copied()
+}
+
 /// Globs of code that counts by function although it is among the global inputs, and beginnings of
 /// the names of functions with which it does not.
 pub fn code_inputs() -> impl Iterator<Item = (&'static [&'static str], &'static [&'static str])> {

@@ -262,6 +262,11 @@ pub struct ProjectFiles {
     /// Globs of configuration files, and beginnings of the keys that only describe the project or
     /// configure tools that run no tests.
     pub descriptions: &'static [(&'static str, &'static [&'static str])],
+    /// Globs of files that only say what is to be installed, or how a tool is to start the runner: while
+    /// the same is installed, a change of one matters to tests that read it.
+    pub installation: &'static [&'static str],
+    /// Globs of `descriptions`, and beginnings of the keys that do so.
+    pub installation_keys: &'static [(&'static str, &'static [&'static str])],
     /// Names of caches and build directories. Nothing in them is part of the project.
     pub caches: &'static [&'static str],
     /// Those of them that add nothing to the sources next to them.
@@ -279,6 +284,8 @@ impl ProjectFiles {
         directory_inputs: &[],
         code_inputs: (&[], &[]),
         descriptions: &[],
+        installation: &[],
+        installation_keys: &[],
         caches: &[],
         derived: &[],
         restored_builds: &[],

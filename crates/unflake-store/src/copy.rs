@@ -100,6 +100,7 @@ const TABLES: &[CopiedTable] = &[
     table("finding", 1, &["id", "run", "test", "fingerprint", "body"], &[]),
     table("prepared", 1, &["id", "run", "test", "tree", "body"], &[]),
     table("feedback", 1, &["id", "fingerprint", "useful", "at", "why"], &[]),
+    table("audit", 1, &["id", "at", "who", "action", "what", "detail"], &[]),
     table("body", 1, &["test", "hash"], &["hash"]),
     table("renamed", 1, &["test", "now", "run", "back"], &["now", "back"]),
     table("test_file", 1, &["id", "path", "hash"], &["hash"]),

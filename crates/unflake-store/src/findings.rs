@@ -7,7 +7,7 @@ use crate::database::{Result, Row};
 use crate::enum_columns::Json;
 use crate::read::limit_param;
 use crate::write::Writer;
-use crate::{RunId, Store, StoreError, TestKey};
+use crate::{AuditEntry, RunId, Store, StoreError, TestKey};
 
 /// A finding as it was reported.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,12 +110,14 @@ impl Store {
     }
 
     pub fn record_feedback(&mut self, feedback: &Feedback) -> Result<(), StoreError> {
+        self.write(|writer| writer.feedback(feedback))
+    }
+
+    /// The same, with an entry in the audit log.
+    pub fn record_feedback_of(&mut self, feedback: &Feedback, entry: &AuditEntry) -> Result<(), StoreError> {
         self.write(|writer| {
-            writer.database.put(
-                "INSERT INTO feedback (fingerprint, useful, at, why) VALUES (?, ?, ?, ?)",
-                params![feedback.finding.0, feedback.useful, feedback.at.0, feedback.why],
-            )?;
-            Ok(())
+            writer.feedback(feedback)?;
+            writer.audit(entry)
         })
     }
 
@@ -138,6 +140,13 @@ impl Store {
 }
 
 impl Writer<'_> {
+    fn feedback(&mut self, feedback: &Feedback) -> Result<()> {
+        self.database.put(
+            "INSERT INTO feedback (fingerprint, useful, at, why) VALUES (?, ?, ?, ?)",
+            params![feedback.finding.0, feedback.useful, feedback.at.0, feedback.why],
+        )
+    }
+
     pub(crate) fn findings(&mut self, run: RunId, findings: &[Finding]) -> Result<()> {
         for finding in findings {
             let test = self.test(&finding.test)?;

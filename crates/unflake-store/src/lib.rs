@@ -15,6 +15,7 @@
 //! Deliberately absent: conclusions, a clock (callers pass times) and rendering. Findings are
 //! stored as they were reported.
 
+mod access;
 mod assertion_samples;
 mod connect;
 mod copy;
@@ -46,6 +47,7 @@ use std::time::Duration;
 use database::Database;
 use postgres::{Client, ServerAddress};
 
+pub use access::{AuditEntry, NewToken, Role, StoredToken};
 pub use connect::{create_hidden_dir, unhide_quarantine};
 pub use copy::CopyCounts;
 pub use error::{LocationText, StoreError};
@@ -55,7 +57,7 @@ pub use failures::{ChangeCounter, FailureRef, TextKey};
 pub use findings::{ReadyReport, StoredFinding};
 pub use location::StoreLocation;
 pub use prune::{PruneCounts, Retention};
-pub use read::{LearnedDependencies, StoredAttempt};
+pub use read::{LearnedDependencies, LiveAttempt, StoredAttempt};
 pub use renames::TestRename;
 pub use report::{Report, ReportFacts, ReportId, ReportedExecution};
 pub use run::{Host, Revision, Run, RunFacts, RunId};

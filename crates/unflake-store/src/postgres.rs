@@ -18,7 +18,7 @@ use std::fmt;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
+use futures_util::StreamExt;
 use futures_util::future::{join, maybe_done, poll_immediate};
 use rusqlite::types::ToSql;
 use tokio_postgres::types::{ToSql as PgToSql, Type};
@@ -38,6 +38,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Rows that one statement takes, and roughly their bytes.
 const BATCH_ROWS: usize = 2_000;
 const BATCH_BYTES: usize = 1 << 20;
+/// Most rows of a result that are taken at once.
+const READY_ROWS: usize = 512;
 
 pub(crate) struct Client {
     address: ServerAddress,
@@ -254,12 +256,15 @@ impl Client {
         skipped: usize,
         each: &mut dyn FnMut(&PgRow) -> Result<()>,
     ) -> Result<()> {
-        let mut rows = pin!(rows);
+        // Whatever has arrived is taken at once. `each` runs outside of the runtime, because it may
+        // use another connection.
+        let mut rows = pin!(rows.ready_chunks(READY_ROWS));
         loop {
-            let row = self.connection.complete(rows.try_next());
-            match self.noted(row)? {
-                Some(row) => each(&PgRow::new(row, skipped))?,
-                None => return Ok(()),
+            let ready = self.connection.complete(async { Ok(rows.next().await) });
+            let Some(ready) = self.noted(ready)? else { return Ok(()) };
+            for row in ready {
+                let row = self.noted(row.map_err(connection::converted))?;
+                each(&PgRow::new(row, skipped))?;
             }
         }
     }

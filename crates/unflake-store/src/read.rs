@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rusqlite::params;
 use rusqlite::types::ToSql;
 use unflake_model::{
-    Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, SessionId, TestId, Timestamp, World, WorldId,
+    Attempt, Dependencies, EnvironmentId, Event, Factor, Failure, Outcome, Purpose, SessionId, TestId, Timestamp,
+    World, WorldId,
 };
 
 use crate::database::{DatabaseError, Result, Row};
 use crate::enum_columns::{EnumName, Json};
 use crate::write::StoredObservation;
-use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError};
+use crate::{Host, Revision, Run, RunFacts, RunId, Store, StoreError, TestKey};
 
 /// A stored attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,20 @@ pub struct StoredAttempt {
     pub run: RunId,
     pub revision: Revision,
     pub attempt: Attempt,
+}
+
+/// An attempt of a run, without its texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveAttempt {
+    /// Later attempts have larger ones.
+    pub id: i64,
+    pub key: TestKey,
+    pub test: TestId,
+    pub purpose: Purpose,
+    pub again: u32,
+    pub outcome: Outcome,
+    pub started: Timestamp,
+    pub seconds: f64,
 }
 
 /// The dependencies of a test, and the revision they are valid for.
@@ -56,6 +71,30 @@ impl Store {
         let sql =
             format!("{ATTEMPT_COLUMNS} FROM attempt {ATTEMPT_JOINS} WHERE circumstance.run = ? ORDER BY attempt.id");
         self.list(&sql, params![run.0], |row| stored_attempt(row).map(|stored| stored.attempt))
+    }
+
+    /// The attempts of a run that were recorded after the one with this id, oldest first.
+    pub fn attempts_after(&self, run: RunId, after: i64, limit: usize) -> Result<Vec<LiveAttempt>, StoreError> {
+        self.list(
+            "SELECT attempt.id, attempt.test, test.name, circumstance.purpose, attempt.again, attempt.outcome,
+                    attempt.started, attempt.seconds
+             FROM circumstance JOIN attempt ON attempt.circumstance = circumstance.id
+             JOIN test ON test.id = attempt.test
+             WHERE circumstance.run = ? AND attempt.id > ? ORDER BY attempt.id LIMIT ?",
+            params![run.0, after, limit_param(limit)],
+            |row| {
+                Ok(LiveAttempt {
+                    id: row.get(0)?,
+                    key: TestKey(row.get(1)?),
+                    test: TestId::new(row.text(2)?),
+                    purpose: row.get::<EnumName<Purpose>>(3)?.0,
+                    again: row.get(4)?,
+                    outcome: row.get::<EnumName<Outcome>>(5)?.0,
+                    started: Timestamp(row.get(6)?),
+                    seconds: row.get::<Option<f64>>(7)?.unwrap_or_default(),
+                })
+            },
+        )
     }
 
     /// The other events of one run, in the order in which they were recorded: environments,

@@ -8,10 +8,10 @@ use rusqlite::{Connection, Result, TransactionBehavior};
 /// 1: the first. 2: dependencies and uncommitted changes. 3: imported reports. 4: assertion
 /// samples. 5: CI jobs. 6: findings and feedback. 7: body hashes and renames. 8: hashes of test
 /// files. 9: tables and stored findings get the names that the rest of unflake uses. 10: load. 11: worlds.
-/// 12: shards.
+/// 12: shards. 13: access tokens and the audit log.
 pub(crate) const MIGRATIONS: &[&str] = &[
     VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9, VERSION_10,
-    VERSION_11, VERSION_12,
+    VERSION_11, VERSION_12, VERSION_13,
 ];
 
 /// The version that this unflake writes. `PRAGMA user_version` contains it, on a server the table
@@ -297,6 +297,30 @@ CREATE TABLE shard (
     listed  INTEGER NOT NULL,  -- tests that the runner listed, for all shards together
     listing TEXT    NOT NULL,  -- a hash of their names
     planned INTEGER NOT NULL REFERENCES text  -- JSON: the tests of this shard, by id
+) STRICT;
+";
+
+const VERSION_13: &str = "
+-- Tokens with which programs and people use `unflake serve` from other machines.
+CREATE TABLE token (
+    id      INTEGER PRIMARY KEY,
+    name    TEXT    NOT NULL,
+    secret  TEXT    NOT NULL,  -- its SHA-256
+    role    TEXT    NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    revoked INTEGER            -- NULL: it is valid until it expires
+) STRICT;
+CREATE INDEX token_by_secret ON token (secret);
+
+-- What was changed through the pages, and who changed it. Rows are only added.
+CREATE TABLE audit (
+    id     INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    who    TEXT    NOT NULL,
+    action TEXT    NOT NULL,
+    what   TEXT    NOT NULL,  -- such as the name of a test
+    detail TEXT    NOT NULL
 ) STRICT;
 ";
 

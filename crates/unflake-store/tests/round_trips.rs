@@ -60,6 +60,7 @@ fn other_observations_round_trip_in_order(location: &TestLocation) {
             parent: Some(EnvironmentId(0)),
             runner: "pytest 8.3.4".into(),
             language: "CPython 3.11.7".into(),
+            installed: None,
         }),
         Event::Note("line\nand \0 and \u{1b}[1m".into()),
         Event::Problem(Problem { kind: ProblemKind::Collection, place: Some("a.py".into()), text: "?".into() }),

@@ -77,6 +77,7 @@ impl Context {
         command: CommandArgs,
     ) -> Result<Settings, CommandError> {
         let mut settings = self.test_settings(options, command)?;
+        machines::check(&settings)?;
         settings.jobs.value = machines::jobs(&settings);
         Ok(settings)
     }

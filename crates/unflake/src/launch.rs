@@ -57,6 +57,7 @@ pub(crate) fn base(command: Vec<String>, options: &RunnerOptions, limits: Launch
         layers: Vec::new(),
         filter: false,
         depends: None,
+        installed: false,
         builds: None,
         directory: None,
         remote: None,

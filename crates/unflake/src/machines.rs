@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use unflake_cluster::{ClusterSettings, InputPaths, MachinePool, Slurm};
+use unflake_cluster::{ClusterError, ClusterSettings, InputPaths, ReapiServer, Slurm};
 use unflake_engine::{Launch, RemoteMachines};
 use unflake_runners::RunnerOptions;
 
@@ -19,6 +19,8 @@ use crate::launch::{self, DEFAULT_LIMITS};
 
 /// So many sessions run at once on a cluster where the user gives no number.
 const MOST_JOBS: usize = 64;
+/// The same for a server that does not say how many workers it has.
+const JOBS_OF_SERVER: usize = 8;
 /// A wait without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
 
@@ -30,15 +32,15 @@ impl Machines {
     /// A launch whose fresh sessions run where the settings say.
     pub(crate) fn launch(&self, settings: &Settings, here: &Path) -> Launch {
         let launch = launch::launch(settings);
-        match settings.engine.value {
-            EngineChoice::Local => launch,
-            EngineChoice::Slurm => {
-                let mut open = self.0.lock().expect("no thread panics while it has the lock");
-                let pool = open.get_or_insert_with(|| Arc::new(slurm_pool(settings, here)));
-                // What cannot leave this machine runs as usual.
-                Launch { remote: Some(pool.clone()), jobs: launch.jobs.min(cores()), ..launch }
-            }
+        if settings.engine.value == EngineChoice::Local {
+            return launch;
         }
+        let mut open = self.0.lock().expect("no thread panics while it has the lock");
+        if open.is_none() {
+            *open = pool(settings, here);
+        }
+        // What cannot leave this machine runs as usual.
+        Launch { remote: open.clone(), jobs: launch.jobs.min(cores()), ..launch }
     }
 }
 
@@ -46,9 +48,26 @@ pub(crate) fn slurm(settings: &Settings) -> Slurm {
     Slurm { options: settings.engine_options.value.clone() }
 }
 
+/// The server of the Remote Execution API. None: another engine was chosen.
+pub(crate) fn reapi(settings: &Settings) -> Option<Result<ReapiServer, ClusterError>> {
+    let EngineChoice::Reapi(address) = &settings.engine.value else { return None };
+    let variables =
+        env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Some(ReapiServer::new(address, &settings.engine_options.value, variables))
+}
+
+/// Whether the options of the engine can be right.
+pub(crate) fn check(settings: &Settings) -> Result<(), CommandError> {
+    match reapi(settings) {
+        Some(Err(error)) => Err(CommandError::usage(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
 /// How many sessions run at once, by the settings or by what the cluster has.
 pub(crate) fn jobs(settings: &Settings) -> usize {
-    match (settings.engine.value, &settings.jobs.from) {
+    match (&settings.engine.value, &settings.jobs.from) {
+        (EngineChoice::Reapi(_), SettingSource::Default) => JOBS_OF_SERVER,
         (EngineChoice::Slurm, SettingSource::Default) => match slurm(settings).state() {
             Ok(state) if state.processors > 0 => MOST_JOBS.min(state.processors as usize),
             _ => settings.jobs.value,
@@ -57,10 +76,17 @@ pub(crate) fn jobs(settings: &Settings) -> usize {
     }
 }
 
-fn slurm_pool(settings: &Settings, here: &Path) -> MachinePool {
-    let slurm = slurm(settings);
-    let cluster = cluster_settings(settings, here, slurm.slots());
-    slurm.pool(cluster)
+/// The machines of the chosen engine, if its options are right.
+fn pool(settings: &Settings, here: &Path) -> Option<Arc<dyn RemoteMachines>> {
+    let pool = match reapi(settings) {
+        Some(server) => server.ok()?.pool(cluster_settings(settings, here, 1)),
+        None => {
+            let slurm = slurm(settings);
+            let cluster = cluster_settings(settings, here, slurm.slots());
+            slurm.pool(cluster)
+        }
+    };
+    Some(Arc::new(pool))
 }
 
 fn cluster_settings(settings: &Settings, here: &Path, slots: usize) -> ClusterSettings {

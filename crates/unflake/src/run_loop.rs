@@ -71,6 +71,8 @@ pub(crate) struct Gathered {
     /// Whether tests run in their own processes.
     pub(crate) isolated: bool,
     pub(crate) closed: Option<RunnerExit>,
+    /// A hash of what is installed for the language, where that was asked for and is known.
+    pub(crate) installed: Option<String>,
     /// The directory that test ids are relative to.
     pub(crate) root: Option<PathBuf>,
     /// The plain runner does not keep the order in which a command names tests.
@@ -459,6 +461,9 @@ impl<'a> RunLoop<'a> {
             Event::EnvironmentStarted(environment) => {
                 gathered.runner.get_or_insert_with(|| environment.runner.clone());
                 gathered.language.get_or_insert_with(|| environment.language.clone());
+                if environment.parent.is_none() {
+                    gathered.installed = gathered.installed.take().or_else(|| environment.installed.clone());
+                }
             }
             Event::TestsListed { tests, deselected, isolated, .. } => {
                 gathered.isolated = *isolated;

@@ -277,6 +277,44 @@ fn what_a_failing_run_depends_on_replaces_nothing() {
     assert_eq!(listed.stdout, "tests/test_shop.py::test_total\n", "a failure may have kept it from the rest");
 }
 
+#[test]
+fn requirements_count_for_every_test_where_something_else_is_installed() {
+    let project = "[project]\nname = 'shop'\ndependencies = []\n[tool.pytest.ini_options]\naddopts = ''\n";
+    let reads = "def test_reads():\n    assert open('requirements.txt').read()\n";
+    let sandbox = repository()
+        .file("tests/test_reads.py", reads)
+        .file("requirements.txt", "mock==1\n")
+        .file("pyproject.toml", project);
+    sandbox.commit("requirements");
+    let installed = sandbox.root().join("site-packages");
+    let metadata = installed.join("mock-1.dist-info");
+    std::fs::create_dir_all(&metadata).unwrap();
+    std::fs::write(metadata.join("RECORD"), "mock.py,sha256=1,1\n").unwrap();
+    let list = |options: &str| {
+        let run = sandbox.unflake(affected(options, PYTEST)).env("PYTHONPATH", &installed).finish().expect_exit(0);
+        run.stdout.lines().map(|id| id.rsplit("::").next().unwrap_or(id).to_owned()).collect::<Vec<_>>()
+    };
+    let nothing: [&str; 0] = [];
+    assert_eq!(list("--learn --base HEAD"), nothing);
+    sandbox.write("requirements.txt", "mock==2\n");
+    sandbox.write("Makefile", "all:\n");
+    sandbox.write("pyproject.toml", project.replace("[]", "['mock==2']"));
+    assert_eq!(list("--base HEAD"), ["test_reads"], "the same is installed");
+    assert_eq!(list("--base HEAD"), ["test_reads"], "once more");
+    std::fs::write(metadata.join("RECORD"), "mock.py,sha256=2,1\n").unwrap();
+    assert_eq!(list("--base HEAD").len(), 4, "something else is installed");
+    std::fs::write(metadata.join("RECORD"), "mock.py,sha256=1,1\n").unwrap();
+    assert_eq!(list("--base HEAD"), ["test_reads"]);
+    sandbox.commit("requirements, too");
+    assert_eq!(list("--base HEAD"), ["test_reads"], "they have changed since the dependencies were recorded");
+    sandbox.write("pyproject.toml", project.replace("addopts = ''", "addopts = '-q'"));
+    assert_eq!(list("--base HEAD").len(), 4, "the configuration of pytest");
+    sandbox.write("pyproject.toml", project.replace("[]", "['mock==2']"));
+    let started = sandbox.unflake(affected("--base HEAD~1", PYTEST)).env("PYTHONPATH", &installed);
+    let started = started.env("TOX_ENV_NAME", "py").finish().expect_exit(0);
+    assert_eq!(started.stdout.lines().count(), 4, "such a tool may install, and reads more");
+}
+
 const ODD_IDS: &str = "
 import mail
 import pytest

@@ -1,8 +1,9 @@
 """Settings that a fork has and the process that was forked has not: schedules, and forced values."""
 
+from race import RACE, WRITE
+
 TESTS = """\
 import concurrent.futures
-import threading
 import time
 from time import sleep
 
@@ -20,39 +21,17 @@ def test_future():
         concurrent.futures.Future().result(timeout=30)
     except concurrent.futures.TimeoutError:
         pass
-
-class Pool:
-    made = None
-
-    def get(self):
-        if self.made is None:
-            self.made = object()
-        return self.made
-
-def test_one():
-    pool, answers = Pool(), []
-
-    def ask():
-        answers.append(pool.get())
-
-    threads = [threading.Thread(target=ask, name="Thread-%d (ask)" % n) for n in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(map(id, answers))) == 1
 """
 LINES = TESTS.split("\n")
 SLEEP = 1 + LINES.index("    sleep(0.01)")
 VALUE = 1 + LINES.index("    value = 1")
 RESULT = 1 + LINES.index("        concurrent.futures.Future().result(timeout=30)")
-WRITE = 1 + LINES.index("            self.made = object()")
-SLEEPS, SETS, WAITS, RACES = range(4)
+SLEEPS, SETS, WAITS = range(3)
 
 
-def outcomes(project, test, settings):
+def outcomes(project, test, settings, tests=TESTS):
     """Without and with these settings, and without them once more, in forks of one process."""
-    unflake = project(TESTS)
+    unflake = project(tests)
     agent = unflake.ready()
     forks = [unflake.fork(agent, 5 + at, **fields) for at, fields in enumerate(({}, {"settings": settings}, {}))]
     return [fork.run(test)[0]["outcome"] for fork in forks]
@@ -74,10 +53,10 @@ def test_an_exception_of_a_forced_wait_is_no_error_of_the_agent(project):
 
 def test_threads_are_delayed_in_the_order_of_a_schedule(project):
     hold = "hold=test_it.py:%d@ask-1 after test_it.py:%d@ask-2" % (WRITE, WRITE)
-    assert outcomes(project, RACES, {"under": hold}) == ["passed", "failed", "passed"]
+    assert outcomes(project, 0, {"under": hold}, RACE) == ["passed", "failed", "passed"]
 
 
 def test_a_fork_says_where_it_delayed_threads(project):
-    unflake = project(TESTS)
+    unflake = project(RACE)
     fork = unflake.fork(unflake.ready(), 5, settings={"under": "delay-at=test_it.py:%d" % WRITE})
-    assert fork.run(RACES)[-1].get("delays")
+    assert fork.run(0)[-1].get("delays")

@@ -475,3 +475,57 @@ print(seen)
 """
     output = subprocess.run([sys.executable, "-c", script], cwd=AGENT, stdout=subprocess.PIPE, check=True).stdout
     assert output.decode().strip() == "{None}"
+
+
+def test_forks_do_not_meet_in_shared_memory_but_their_children_do(project):
+    unflake = project(
+        """
+        import mmap
+        import multiprocessing
+
+        fork = multiprocessing.get_context("fork")
+        event, value, memory = fork.Event(), fork.Value("i", 5), mmap.mmap(-1, 4096)
+        memory[0] = 7
+
+        def test_event():
+            assert not event.is_set()
+            child = fork.Process(target=event.set)
+            child.start()
+            assert event.wait(30)
+            child.join()
+
+        def test_value():
+            assert (value.value, memory[0]) == (5, 7)
+            value.value = memory[0] = 9
+        """
+    )
+    agent = unflake.ready()
+    for environment in (1, 2):
+        assert unflake.fork(agent, environment).outcomes(0, 1) == ["passed", "passed"]
+    child = unflake.fork(agent, 3)
+    assert child.outcomes(1) == ["passed"]
+    assert unflake.fork(child, 4).outcomes(1) == ["failed"]
+    assert child.outcomes(0) == ["passed"]
+
+
+def test_memory_that_another_process_uses_stays_shared(project):
+    unflake = project(
+        """
+        import multiprocessing
+
+        fork = multiprocessing.get_context("fork")
+        stop, stopped = fork.Event(), fork.Event()
+
+        def serve():
+            stop.wait(60)
+            stopped.set()
+
+        server = fork.Process(target=serve, daemon=True)
+        server.start()
+
+        def test_stop():
+            stop.set()
+            assert stopped.wait(30)
+        """
+    )
+    assert unflake.fork(unflake.ready(), 1).outcomes(0) == ["passed"]

@@ -36,6 +36,9 @@ def journal(tmp_path):
         found = {}
         for line in path.read_text().splitlines() if path.exists() else []:
             one = json.loads(line)
+            if "port" in one:
+                found["port"] = found.get("port", 0) + 1
+                continue
             copy = one.get("copy")
             name = os.path.relpath(one["path"], names["home"])
             found.setdefault(name, (one["kind"], open(copy).read() if copy else None))
@@ -70,6 +73,24 @@ def test_removed_trees_are_journaled(journal):
 
 def test_databases_are_journaled(journal):
     assert journal("sqlite3.connect('shop.db').close()")["shop.db"] == ("absent", None)
+
+
+def test_chosen_ports_and_local_sockets_are_journaled(journal):
+    code = """
+        import socket
+        drawn, unix = socket.socket(), socket.socket(socket.AF_UNIX)
+        drawn.bind(("127.0.0.1", 0))
+        unix.bind("control")
+        unix_again = socket.socket(socket.AF_UNIX)
+        unix_again.bind("\\0abstract")
+        for family in (socket.AF_INET, socket.AF_INET):
+            port = drawn.getsockname()[1]
+            try:
+                socket.socket(family).bind(("127.0.0.1", port))
+            except OSError:
+                pass
+    """
+    assert journal(code) == {"control": ("absent", None), "port": 1}
 
 
 def test_the_project_names_drawn_at_random_and_reading_are_not(journal):

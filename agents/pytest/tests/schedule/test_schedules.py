@@ -1,36 +1,9 @@
 """Tests under a schedule, in the agent."""
 
 import pytest
+from race import RACE, WRITE
 from trace_reader import NATIVE_TRACER
 
-RACE = """
-import threading
-
-class Pool:
-    made = None
-
-    def get(self):
-        if self.made is None:
-            self.made = object()
-        return self.made
-
-def ask_twice():
-    pool, answers = Pool(), []
-
-    def ask():
-        answers.append(pool.get())
-
-    threads = [threading.Thread(target=ask, name="Thread-%d (ask)" % n) for n in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return len(set(map(id, answers)))
-
-def test_one():
-    assert ask_twice() == 1
-"""
-WRITE = 1 + RACE.split("\n").index("            self.made = object()")
 FAILS = "hold=test_it.py:%d@ask-1 after test_it.py:%d@ask-2" % (WRITE, WRITE)
 PASSES = "hold=test_it.py:%d@ask-2 after test_it.py:%d@ask-1" % (WRITE - 1, WRITE + 1)
 

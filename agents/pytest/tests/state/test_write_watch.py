@@ -87,6 +87,16 @@ FILES = {
             logger.addHandler(logging.NullHandler())
             logger.name.upper()
 
+        def test_new_list():
+            cache.sizes = [size for size in cache.sizes]
+            cache.sizes.append(7)
+            cache.value("x")
+
+        def test_new_dict():
+            cache.entries = dict(cache.entries)
+            cache.entries["new"] = 1
+            cache.value("x")
+
         def test_raises():
             with pytest.raises(KeyError):
                 del cache.sizes[:], cache.entries["b"]
@@ -115,6 +125,8 @@ WRITES = {
     "test_fixture": ("shop.cache.sizes", "test_it.py", "cache.sizes.append(1)", "stocked"),
     "test_patch": ("shop.cache.store", "test_it.py", "patch.start()", "test_patch"),
     "test_thread": ("shop.cache.entries['a']", "shop/cache.py", "entries[key] = value", "store"),
+    "test_new_list": ("shop.cache.sizes", "test_it.py", "cache.sizes.append(7)", "test_new_list"),
+    "test_new_dict": ("shop.cache.entries", "test_it.py", 'cache.entries["new"] = 1', "test_new_dict"),
     "test_raises": ("shop.cache.entries['a']", "test_it.py", 'cache.entries["a"] = cache.value("x")', "test_raises"),
 }
 

@@ -69,6 +69,7 @@ def guarded(function):
         except Exception as error:
             if guards and is_of_agent(error, error.__traceback__, ()):
                 guards[0].fail(error, True)
+                return None  # While this thread records an error: what it calls must not fail, too.
             raise
 
     return call

@@ -10,7 +10,7 @@ import traceback
 
 import pytest
 
-from .. import load
+from .. import DIRECTORY, load
 from ..common.boundary import is_of_agent
 from .guard import AgentGuard
 from .items import ItemPool, list_tests
@@ -66,6 +66,7 @@ class AttemptPlugin:
 
     def _load_instruments(self, settings):
         self._dependencies = self._trace = self._layers = self._assertions = self._sandbox = self._schedule = None
+        self._says_installed = bool(settings.get("installed"))
         if "under" in settings:
             self._sandbox = load("core.sandbox").open_sandbox(settings)
         if not self._side:
@@ -105,11 +106,14 @@ class AttemptPlugin:
             hello["process"] = self._process
         if stack_signal():
             hello["stack_signal"] = stack_signal()
+        found = load("dependencies.installed").installed(os.path.dirname(DIRECTORY)) if self._says_installed else None
+        if found is not None:
+            hello["installed"] = found
         self._wire = Wire(self._socket_path, hello)
         self._wire.connect()
         self._wire.close_in_forks()
         if self._dependencies is not None:
-            self._dependencies.configure(config)
+            self._dependencies.configure(config, found)
             config.pluginmanager.register(self._dependencies, "unflake-dependencies")
         if self._trace is not None:
             self._trace.configure(config)

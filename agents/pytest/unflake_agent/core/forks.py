@@ -1,4 +1,4 @@
-"""Forks the process: decides whether that is safe, and gives the child its own randomness."""
+"""Forks the process: decides whether that is safe, and gives the child its own randomness and memory."""
 
 import _thread
 import os
@@ -7,6 +7,7 @@ import time
 import warnings
 
 from .random_state import Randomness
+from .shared_memory import SharedMemory
 
 # A joined thread has ended for Python, and a moment later for the system.
 EXIT_PAUSES = (0.001, 0.005, 0.02)
@@ -20,6 +21,7 @@ class Forker:
         self._enumerate, self._current, self._count = threading.enumerate, threading.current_thread, _thread._count
         self._catch_warnings, self._sleep = warnings.catch_warnings, time.sleep
         self.randomness = Randomness(watches_randomness)
+        self._shared_memory = SharedMemory()
         self._children = {}
         self._lost_threads = 0
 
@@ -83,6 +85,7 @@ class Forker:
     def fork(self, environment):
         """The child's pid; 0 in the child, which calls `begin_child` next."""
         self.randomness.before_fork()
+        self._shared_memory.before_fork(self._children.values())
         with self._catch_warnings():
             warnings.simplefilter("ignore")  # CPython 3.12 and later count the threads of OpenBLAS.
             pid = self._fork()
@@ -91,11 +94,12 @@ class Forker:
         return pid
 
     def begin_child(self):
-        """Gives the child its own randomness and makes it the leader of a process group."""
+        """Gives the child its own randomness and memory, and makes it the leader of a process group."""
         self._children.clear()
         self._lost_threads = self._count()  # CPython still counts threads that only the parent has.
         self._setpgid(0, 0)
         self.randomness.after_fork_in_child()
+        self._shared_memory.after_fork_in_child()
 
     def reap(self, environment):
         """Waits for a child; how it ended, as fields of the protocol."""

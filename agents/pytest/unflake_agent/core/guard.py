@@ -43,8 +43,8 @@ class AgentGuard:
         if self._side and (is_of_instrument or self._getpid() == self._pid):
             try:
                 self._record(self._text(error))
-            except OSError:
-                pass  # Another thread or process was first.
+            except Exception:
+                pass  # Another thread or process was first, or what records is broken, too.
         self._exit(3)
 
     def _text(self, error):

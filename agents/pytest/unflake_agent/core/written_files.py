@@ -1,6 +1,7 @@
 """What files were before this process wrote to them, recorded by an audit hook right before each write.
 
-Forks share all files, and compared sessions must find the same ones. unflake watches the project
+Forks share all files, and compared sessions must find the same ones. They share ports, too: the journal
+names those that were chosen and bound. unflake watches the project
 itself; what is written elsewhere, such as in the home directory, is in a journal that it reads
 after a session. Writes of other programs that tests start are not seen.
 """
@@ -11,6 +12,8 @@ import os
 import stat
 import sys
 import threading
+
+from ..common.boundary import guarded
 
 MAX_FILE = 16 << 20
 MAX_BYTES = 64 << 20
@@ -34,6 +37,7 @@ PATH_ARGUMENTS = {
     "shutil.rmtree": ((0, 1),),
 }
 MOVES_TREE = frozenset(("os.rename", "shutil.rmtree"))
+EVENTS = frozenset(("open", "socket.bind", "sqlite3.connect", "tempfile.mkstemp", "tempfile.mkdtemp", *PATH_ARGUMENTS))
 
 
 class FileEntry:
@@ -73,7 +77,13 @@ class WrittenFiles:
         """From now on writes are recorded. An audit hook cannot be removed."""
         if not self._is_started:
             self._is_started = True
-            sys.addaudithook(self._hook)
+            record = self._hook
+
+            def hook(event, arguments):
+                if event in EVENTS:
+                    record(event, arguments)
+
+            sys.addaudithook(hook)
 
     def begin_run(self):
         """What is written from here on is journaled again: unflake may have restored files."""
@@ -87,6 +97,7 @@ class WrittenFiles:
         """The agent itself is about to write to a file."""
         self._journal(path, self._describe(path))
 
+    @guarded
     def _hook(self, event, arguments):
         if event == "open":
             if len(arguments) == 3 and type(arguments[2]) is int and arguments[2] & self._writing:
@@ -96,8 +107,22 @@ class WrittenFiles:
             self._record_all(event, [(path, arguments[fd] if fd and fd < len(arguments) else None) for path, fd in found])
         elif event == "sqlite3.connect" and arguments:
             self._record_all(event, [(name, None) for name in self._database(arguments[0])])
+        elif event == "socket.bind" and len(arguments) == 2:
+            try:
+                self._record_address(arguments[1])
+            except Exception:
+                pass  # A test has replaced what this needs, or there is no space left.
         elif event in ("tempfile.mkstemp", "tempfile.mkdtemp") and arguments and type(arguments[0]) is str:
             self._drawn.add(arguments[0])
+
+    def _record_address(self, address):
+        if type(address) is tuple and len(address) > 1 and type(address[1]) is int and address[1] > 0:
+            port = address[1]
+            if ("port", port) not in self._journaled:
+                self._journaled.add(("port", port))
+                self._append({"port": port})
+        elif type(address) in (str, bytes) and address[:1] not in ("", "\0", b"", b"\0"):
+            self._record_all("socket.bind", [(address, None)])
 
     def _database(self, name):
         name = self._text(name)
@@ -217,6 +242,9 @@ class WrittenFiles:
             line.update(copy=entry.stored_at and entry.stored_at[0], mode=entry.mode)
             if entry.kind != "directory":
                 line["modified"] = entry.stamp[1]
+        self._append(line)
+
+    def _append(self, line):
         try:
             data = (self._dumps(line) + "\n").encode()
         except UnicodeEncodeError:

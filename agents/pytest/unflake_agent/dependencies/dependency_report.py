@@ -18,8 +18,8 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 class FileNamer:
     """The names under which files and directories are reported, and whether they are at all."""
 
-    def __init__(self, names, project):
-        self._names, self.project = names, project
+    def __init__(self, names, project, installed=None):
+        self._names, self.project, self.installed = names, project, installed
         self.qualified_name = QualifiedNames().find
         self._files, self._relevant = {}, {}
         self._dirname = os.path.dirname
@@ -149,6 +149,8 @@ class DependencyReport:
     def text(self, after, searched, via):
         """As JSON. `searched`: JSON already. `via`: by file, the line that imports it first."""
         parts = ['"format":%d,"root":%s,"after":%d,"searched":%s' % (FORMAT, encode(self._namer.project.root), after, searched)]
+        if self._namer.installed is not None:
+            parts.append('"installed":%s' % encode(self._namer.installed))
         for kind in self._fields:
             parts.append(self._cached_text(kind, self._field_text))
         parts.append(self._cached_text("outside", self._outside_text))

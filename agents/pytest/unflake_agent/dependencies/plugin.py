@@ -57,14 +57,14 @@ class DependencyPlugin:
         if self._code.is_always_on:
             self._code.start()
 
-    def configure(self, config):
-        """As soon as pytest knows the root."""
+    def configure(self, config, installed=None):
+        """As soon as pytest knows the root. `installed`: a hash of what is installed."""
         self._config = config
         root = os.path.realpath(str(config.rootpath))
         here = os.getcwd()
         if root.startswith(os.path.join(here, "")):
             root = here
-        self._namer = namer = FileNamer(self._names, ProjectPaths(repository(root), self._side, DIRECTORY))
+        self._namer = namer = FileNamer(self._names, ProjectPaths(repository(root), self._side, DIRECTORY), installed)
         self._graph, self._searched = ImportGraph(self._recorder, namer.is_relevant), SearchedModules(namer)
         self._children.begin("%s/dependencies-%d-collection" % (self._side, self._getpid()))
         self._code.configure(lambda file: namer.is_relevant(file) and bool(namer.of_file(file)))

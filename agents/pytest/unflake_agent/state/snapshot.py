@@ -36,6 +36,7 @@ from .write_watch import WriteWatch
 
 FORMAT = 1
 MAX_CELLS = 5000
+MAX_WATCHED = 1000  # Elements of a new container.
 
 
 class StateSnapshot:
@@ -304,8 +305,18 @@ class StateSnapshot:
 
 
 def _values(change):
-    """What a change left, by values that are the same each time: a list as a whole is a new copy."""
-    return change.new if type(change.new) is list and change.key is None else [change.new]
+    """What a change left, by values that are the same each time: a list as a whole is a new copy.
+
+    What is put into a new container is part of it.
+    """
+    new = change.new
+    if type(new) is list:
+        return new if change.key is None else [new] + new[:MAX_WATCHED]
+    if type(new) is set:
+        return [new, len(new)] + list(new)[:MAX_WATCHED]
+    if type(new) is dict:
+        return [new, len(new)] + [one for pair in list(new.items())[:MAX_WATCHED] for one in pair]
+    return [new]
 
 
 def _group_check(group, path, old):

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use digest::DigestCache;
-pub(crate) use send::{SentInputs, send, tidy_up};
+pub(crate) use digest::{DigestCache, digest_of_bytes};
+pub(crate) use send::{SentInputs, files_to_send, send, tidy_up};
 pub(crate) use unpack::{NodeStore, copy_tree, is_same};
 
 /// Directories of version control and of unflake itself, which no test needs.

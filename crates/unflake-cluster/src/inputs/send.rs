@@ -70,10 +70,7 @@ pub(crate) fn send(
     sent.moved += put(program, &digest, &sent.program, 0o700)?;
     for root in inputs.roots() {
         let manifest = Manifest::read(&root, inputs, digests)?;
-        let files = manifest.entries.iter().filter_map(|(path, entry)| match entry {
-            TreeEntry::File { digest, size, .. } => Some((root.join(path), digest, *size)),
-            TreeEntry::Directory { .. } | TreeEntry::Link { .. } => None,
-        });
+        let files = files_of(&root, &manifest);
         let text = serde_json::to_vec(&manifest)?;
         let digest = digest_of_bytes(&text);
         let is_there = mark_used(&store.manifest(&digest));
@@ -92,6 +89,47 @@ pub(crate) fn send(
     }
     info!(files = sent.files, bytes = sent.bytes, moved = sent.moved, "inputs sent");
     Ok(sent)
+}
+
+/// What is to be sent, for a store of another kind.
+#[derive(Debug, Default)]
+pub(crate) struct FilesToSend {
+    /// Path, hash and size.
+    pub(crate) program: (PathBuf, String, u64),
+    pub(crate) files: Vec<(PathBuf, String, u64)>,
+    /// Hash and text.
+    pub(crate) manifests: Vec<(String, Vec<u8>)>,
+}
+
+/// Reads what is to be sent, and sends nothing.
+pub(crate) fn files_to_send(
+    inputs: &InputPaths,
+    program: &Path,
+    digests: &mut DigestCache,
+) -> io::Result<(SentInputs, FilesToSend)> {
+    let (mut sent, mut found) = (SentInputs::default(), FilesToSend::default());
+    let data = fs::metadata(program)?;
+    found.program = (program.to_owned(), digests.digest(program, &data)?, data.len());
+    for root in inputs.roots() {
+        let manifest = Manifest::read(&root, inputs, digests)?;
+        for (path, digest, size) in files_of(&root, &manifest) {
+            sent.files += 1;
+            sent.bytes += size;
+            found.files.push((path, digest.clone(), size));
+        }
+        let text = serde_json::to_vec(&manifest)?;
+        let digest = digest_of_bytes(&text);
+        found.manifests.push((digest.clone(), text));
+        sent.inputs.trees.push(InputTree { path: root, manifest: digest });
+    }
+    Ok((sent, found))
+}
+
+fn files_of<'a>(root: &'a Path, manifest: &'a Manifest) -> impl Iterator<Item = (PathBuf, &'a String, u64)> {
+    manifest.entries.iter().filter_map(|(path, entry)| match entry {
+        TreeEntry::File { digest, size, .. } => Some((root.join(path), digest, *size)),
+        TreeEntry::Directory { .. } | TreeEntry::Link { .. } => None,
+    })
 }
 
 /// Copies a file into the store, unless it is there. Returns how many bytes were moved.

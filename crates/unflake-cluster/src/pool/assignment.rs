@@ -12,8 +12,11 @@ use unflake_model::{EnvironmentId, Event, Session, SessionId, World, WorldId};
 const MAX_SUSPICIONS: u32 = 3;
 /// One that so many workers were lost with is given up, too.
 const MAX_LOSSES: u32 = 8;
-/// Longer orders save nothing, and leave others without work.
-const ORDER_TIME: Duration = Duration::from_secs(1);
+/// How long a session takes as long as none has ended.
+const UNKNOWN: Duration = Duration::from_secs(1);
+/// After so many losses a session runs alone, whether or not it was seen to run: others shall not be
+/// lost with it.
+const LOSSES_WITH_OTHERS: u32 = 2;
 /// A session that runs so much longer than usual may be on a slow machine.
 const SLOW_FACTOR: u32 = 4;
 const SLOW_AT_LEAST: Duration = Duration::from_secs(20);
@@ -68,9 +71,22 @@ pub(super) struct Assignment {
     doubled: HashSet<TaskKey>,
     /// How long sessions took, on average.
     usual: (Duration, u32),
+    /// For how long a worker shall have enough. None: for as long as one session takes.
+    order_time: Option<Duration>,
+}
+
+impl Task {
+    /// What a worker may have died of.
+    fn is_suspect(&self) -> bool {
+        self.suspicions > 0 || self.losses >= LOSSES_WITH_OTHERS
+    }
 }
 
 impl Assignment {
+    pub(super) fn set_order_time(&mut self, time: Duration) {
+        self.order_time = Some(time);
+    }
+
     pub(super) fn add(&mut self, owner: u64, sessions: Vec<Session>) {
         let task = |session| Task { owner, session, losses: 0, suspicions: 0 };
         self.waiting.extend(sessions.into_iter().map(task));
@@ -105,13 +121,13 @@ impl Assignment {
         let owner = first.owner;
         let mut batch = vec![first];
         // What a worker may have died of runs alone.
-        if batch[0].suspicions == 0 {
+        if !batch[0].is_suspect() {
             let fair = self.waiting.len().div_ceil(2 * workers.max(1));
             let share = fair.min(self.in_one_order()).max(slots);
             while batch.len() < share
                 && let Some(next) = self.waiting.front()
                 && next.owner == owner
-                && next.suspicions == 0
+                && !next.is_suspect()
             {
                 batch.extend(self.waiting.pop_front());
             }
@@ -121,19 +137,18 @@ impl Assignment {
         Some((owner, sessions))
     }
 
-    /// How many sessions a worker runs in the time that makes an order worth its delay. One, as long as
-    /// that is not known.
+    /// How many sessions a worker runs in the time that makes an order worth its delay.
     fn in_one_order(&self) -> usize {
         let (total, count) = self.usual;
-        let nanoseconds = total.checked_div(count).unwrap_or(ORDER_TIME).as_nanos().max(1);
-        (ORDER_TIME.as_nanos() / nanoseconds) as usize
+        let nanoseconds = total.checked_div(count).unwrap_or(UNKNOWN).as_nanos().max(1);
+        (self.order_time.unwrap_or(UNKNOWN).as_nanos() / nanoseconds) as usize
     }
 
     /// A session that has run for much longer than usual, once: it may run on a slow machine.
     fn slow_task(&mut self, now: Duration) -> Option<Task> {
         let (total, count) = self.usual;
         let usual = total.checked_div(count).unwrap_or_default();
-        let limit = (usual * SLOW_FACTOR).max(SLOW_AT_LEAST);
+        let limit = (usual * SLOW_FACTOR).max(SLOW_AT_LEAST) + self.order_time.unwrap_or_default();
         let slow = self.running.values().filter(|load| count > 0 && now.saturating_sub(load.since) > limit);
         let task = slow.flat_map(|load| &load.tasks).find(|task| !self.doubled.contains(&task.key()))?.clone();
         self.doubled.insert(task.key());
@@ -344,6 +359,19 @@ mod tests {
         assert_eq!(again.events, [end(1)], "nothing of the lost attempt");
         assert!(all.event(3, 1, end(2), NOW).is_some());
         assert!(all.is_empty());
+    }
+
+    #[test]
+    fn what_was_lost_twice_runs_alone() {
+        let mut all = Assignment::default();
+        all.set_order_time(Duration::from_secs(20));
+        all.add(1, sessions(0..6));
+        assert_eq!(ids(all.next_batch(1, 1, 1, NOW)), [0, 1, 2]);
+        all.lost(1, "killed");
+        assert_eq!(ids(all.next_batch(2, 1, 1, NOW)), [0, 1, 2], "nobody knows which it was");
+        all.lost(2, "killed");
+        assert_eq!(ids(all.next_batch(3, 1, 1, NOW)), [0]);
+        assert_eq!(ids(all.next_batch(4, 1, 1, NOW)), [1]);
     }
 
     #[test]

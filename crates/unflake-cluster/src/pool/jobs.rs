@@ -2,13 +2,28 @@
 //! results.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use tracing::debug;
+
+use super::ClusterSettings;
 use crate::files::RunFiles;
+use crate::inputs::{DigestCache, SentInputs, send};
 
 /// A cluster that starts workers as its jobs.
 pub(crate) trait JobSystem: Send {
+    /// Sends the inputs. Files may change meanwhile: then it is done again.
+    fn send_inputs(&mut self, settings: &ClusterSettings, digests: &mut DigestCache) -> io::Result<SentInputs> {
+        let ClusterSettings { inputs, program, shared, .. } = settings;
+        send(inputs, program, shared, digests).or_else(|error| {
+            debug!(%error, "sending the inputs again");
+            send(inputs, program, shared, digests)
+        })
+    }
+
     /// Starts workers `first` to `first + count - 1`. Returns the id of each job.
     fn submit(&mut self, run: &RunFiles, first: u32, count: u32) -> Result<Vec<String>, SubmitError>;
 
@@ -18,6 +33,16 @@ pub(crate) trait JobSystem: Send {
 
     /// Ends jobs. Those that have ended do not matter.
     fn cancel(&mut self, jobs: &[String]);
+
+    /// Longer orders save nothing, and leave others without work.
+    fn order_time(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    /// Whether the process of a worker has one order, with nobody who watches it.
+    fn has_one_order(&self) -> bool {
+        false
+    }
 }
 
 /// Why no job was started.

@@ -13,7 +13,7 @@ use super::jobs::{JobAnswer, JobCommand, JobState, JobSystem, JobThread};
 use super::link::{WorkerLink, WorkerPhase};
 use super::{ClusterSettings, PoolOrder};
 use crate::files::{BEAT, RunFiles, SILENCE, abandoned_runs, private_dir, write_whole};
-use crate::inputs::{DigestCache, SentInputs, send, tidy_up};
+use crate::inputs::{DigestCache, tidy_up};
 use crate::messages::{CLUSTER_VERSION, FromWorker, JobFile, ToWorker};
 use crate::slurm::start_script;
 
@@ -98,8 +98,8 @@ impl PoolService {
             if let Some(order) = order {
                 self.take(order);
             }
-            if let Some(system) = (self.sessions.waiting() > 0).then(|| system.take()).flatten() {
-                match self.set_up() {
+            if let Some(mut system) = (self.sessions.waiting() > 0).then(|| system.take()).flatten() {
+                match self.set_up(&mut *system) {
                     Ok(run) => open = Some((run.clone(), JobThread::start(system, run))),
                     Err(error) => self.give_up(&format!("the inputs could not be sent: {error}")),
                 }
@@ -147,12 +147,13 @@ impl PoolService {
     }
 
     /// Sends the inputs, and writes what workers start from.
-    fn set_up(&mut self) -> io::Result<RunFiles> {
+    fn set_up(&mut self, system: &mut dyn JobSystem) -> io::Result<RunFiles> {
         let began = Instant::now();
         private_dir(&self.settings.shared)?;
         tidy_up(&self.settings.shared);
         let mut digests = DigestCache::open(self.settings.digests.clone());
-        let sent = self.send(&mut digests)?;
+        let sent = system.send_inputs(&self.settings, &mut digests)?;
+        self.sessions.set_order_time(system.order_time());
         digests.save();
         let run = RunFiles::create(&self.settings.shared)?;
         let job = JobFile {
@@ -161,6 +162,7 @@ impl PoolService {
             directory: self.settings.directory.clone(),
             options: self.settings.options.clone(),
             node_directory: self.settings.node_directory.clone(),
+            has_one_order: system.has_one_order(),
         };
         write_whole(&run.job(), &serde_json::to_vec(&job)?, 0o600)?;
         write_whole(&run.script(), start_script(&self.settings.wrapper, &sent.program, run.path()).as_bytes(), 0o700)?;
@@ -170,15 +172,6 @@ impl PoolService {
         let (bytes, moved) = (megabytes(sent.bytes), megabytes(sent.moved));
         self.note(format!("inputs: {} files, {bytes}, of which {moved} were sent ({seconds:.1} s)", sent.files));
         Ok(run)
-    }
-
-    /// Sends the inputs. Files may change meanwhile: then once more.
-    fn send(&self, digests: &mut DigestCache) -> io::Result<SentInputs> {
-        let ClusterSettings { inputs, program, shared, .. } = &self.settings;
-        send(inputs, program, shared, digests).or_else(|error| {
-            debug!(%error, "sending the inputs again");
-            send(inputs, program, shared, digests)
-        })
     }
 
     fn turn(&mut self, run: &RunFiles, jobs: &JobThread) {
@@ -258,6 +251,10 @@ impl PoolService {
             }
             FromWorker::Beat => {}
             FromWorker::Failed { why } => self.lose(number, &why),
+            FromWorker::Unusable { why } => {
+                self.lose(number, &why);
+                self.give_up(&why);
+            }
             FromWorker::Bye => self.lose(number, "its worker ended"),
         }
     }

@@ -27,18 +27,22 @@ pub type BaseLaunch<'a> = &'a dyn Fn(Vec<String>, &[String]) -> Launch;
 
 /// The events file, for several threads.
 #[derive(Clone)]
-struct EventLog(Arc<Mutex<FrameWriter>>);
+pub(crate) struct EventLog(Arc<Mutex<FrameWriter>>);
 
 impl EventLog {
-    fn append(&self, message: &FromWorker, files: Vec<SentFile>) -> io::Result<()> {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self(Arc::new(Mutex::new(FrameWriter::new(path))))
+    }
+
+    pub(crate) fn append(&self, message: &FromWorker, files: Vec<SentFile>) -> io::Result<()> {
         self.0.lock().expect("no thread panics while it writes").append(message, files)
     }
 
-    fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<()> {
         self.0.lock().expect("no thread panics while it writes").flush()
     }
 
-    fn tell(&self, message: &FromWorker) -> io::Result<()> {
+    pub(crate) fn tell(&self, message: &FromWorker) -> io::Result<()> {
         self.append(message, Vec::new())?;
         self.flush()
     }
@@ -47,19 +51,23 @@ impl EventLog {
 /// The main function of worker `number` of the run with this directory. The process must have one
 /// thread.
 pub fn work(run: &Path, number: u32, base: BaseLaunch<'_>) -> Result<(), String> {
-    let run = RunFiles::at(run);
+    // An action starts it with a path relative to its directory.
+    let run = RunFiles::at(&run.canonicalize().unwrap_or_else(|_| run.to_owned()));
     let files = run.of_worker(number);
     let text = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     if !files.claim().map_err(text("the worker cannot be claimed"))? {
         info!(number, "another process is this worker already");
         return Ok(());
     }
-    let log = EventLog(Arc::new(Mutex::new(FrameWriter::new(&files.events()))));
+    let log = EventLog::new(&files.events());
     let slots = slots();
     log.tell(&FromWorker::Hello { machine: machine(), slots }).map_err(text("no events can be written"))?;
     match prepare(&run, &log) {
         Ok((job, _lock, work)) => {
-            let queue = OrderQueue::start(&files.orders(), &run.beat());
+            let queue = match job.has_one_order {
+                true => OrderQueue::complete(&files.orders()).map_err(text("orders cannot be read"))?,
+                false => OrderQueue::start(&files.orders(), &run.beat()),
+            };
             beat(log.clone());
             let mut engines = Engines::new(base, &job, machine(), slots);
             let ended = serve(&mut engines, &queue.orders, &log);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use std::{fs, process, thread};
+use std::{fs, io, process, thread};
 
 use tracing::{debug, info};
 use unflake_engine::{Interrupter, RemoteLaunch};
@@ -80,6 +80,18 @@ impl OrderQueue {
         };
         thread::spawn(move || watch.run());
         Self { orders: receiver }
+    }
+
+    /// Orders that are all there. None of them is stopped.
+    pub(super) fn complete(orders: &Path) -> io::Result<Self> {
+        let (sender, receiver) = channel();
+        for frame in FrameReader::new(orders).read()? {
+            if let ToWorker::Run { number, owner, launch, sessions } = frame.message {
+                let stop = StopSwitch::default();
+                let _ = sender.send(WorkerOrder::Run { number, owner, launch, sessions, stop });
+            }
+        }
+        Ok(Self { orders: receiver })
     }
 }
 

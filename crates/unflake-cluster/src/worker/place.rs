@@ -14,10 +14,15 @@ use crate::namespace::{self, ShownTree};
 /// locked.
 pub(super) fn take_place(run: &RunFiles, job: &JobFile) -> Result<(FromWorker, impl Drop + use<>, PathBuf), String> {
     let shared = run.path().ancestors().nth(2).unwrap_or(run.path());
-    let node = job.node_directory.clone().unwrap_or_else(usual_node_directory);
+    let mut node = job.node_directory.clone().unwrap_or_else(usual_node_directory);
     let failed = |what: String| move |error: io::Error| format!("{what}: {error}");
-    let mut store =
-        NodeStore::open(&node, shared).map_err(failed(format!("{} cannot be used for inputs", node.display())))?;
+    let mut store = NodeStore::open(&node, shared);
+    if store.is_err() && job.has_one_order {
+        // The sandbox of an action may permit only this.
+        node = shared.join("node");
+        store = NodeStore::open(&node, shared);
+    }
+    let mut store = store.map_err(failed(format!("{} cannot be used for inputs", node.display())))?;
     let (work, lock) = store.work_dir().map_err(failed(format!("{} cannot be written", node.display())))?;
     let mut notes = Vec::new();
     if !job.inputs.trees.is_empty() {

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tracing::{debug, trace};
 use unflake_model::{Death, EnvironmentFacts, EnvironmentId, Isolation};
-use unflake_protocol::{ListedTest, Order, to_line};
+use unflake_protocol::{Hello, ListedTest, Order, to_line};
 
 use crate::environment::listing::Listing;
 use crate::environment::workers::{WorkerProcess, Workers};
@@ -149,9 +149,10 @@ impl Environment {
     }
 
     /// What the rest of unflake knows about it.
-    pub(crate) fn facts(&self, runner: String, language: String) -> EnvironmentFacts {
+    pub(crate) fn facts(&self, hello: Hello) -> EnvironmentFacts {
         let (id, parent) = (EnvironmentId(self.id), self.parent.map(EnvironmentId));
-        EnvironmentFacts { id, origin: self.origin(), parent, runner, language }
+        let Hello { runner, language, installed, .. } = hello;
+        EnvironmentFacts { id, origin: self.origin(), parent, runner, language, installed }
     }
 
     /// Whether messages of this connection are handled now, not after those of another.

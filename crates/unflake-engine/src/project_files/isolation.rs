@@ -69,6 +69,11 @@ impl FileIsolation {
         is_written || self.temporary.as_mut().is_some_and(TempNames::is_repeated)
     }
 
+    /// Whether tests have left a port bound, or several sessions bound the same one.
+    fn has_shared_ports(&self) -> bool {
+        self.elsewhere.as_ref().is_some_and(WrittenElsewhere::has_shared_ports)
+    }
+
     /// Whether files differ from what they were before the sessions that run.
     fn have_changed(&mut self) -> bool {
         let elsewhere = self.elsewhere.as_mut().is_some_and(WrittenElsewhere::has_changes);
@@ -220,10 +225,10 @@ impl Engine {
         let has_written = self.files.have_changed();
         let may_meet = has_written || self.files.has_shared_names();
         if may_meet && !std::mem::replace(&mut self.files.is_serial, true) {
-            self.run_serially(if has_written {
-                "tests write files that outlive them"
-            } else {
-                "tests use files of the same names outside of the project"
+            self.run_serially(match has_written {
+                _ if self.files.has_shared_ports() => "tests bind ports that other sessions need",
+                true => "tests write files that outlive them",
+                false => "tests use files of the same names outside of the project",
             });
         }
         self.files.hold_back(&mut self.events);

@@ -1,5 +1,6 @@
-//! Files outside of the project that tests wrote, such as in the home directory: restored after each
-//! session that is compared with others, from what agents recorded before each write.
+//! What tests wrote outside of the project, such as files in the home directory: restored after each
+//! session that is compared with others, from what agents recorded before each write. Ports that tests
+//! listen on belong to it, too: all processes share them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, FileTimes, Permissions};
@@ -18,6 +19,14 @@ const JOURNAL: &str = "written-files";
 
 /// More names than this that differ in numbers only are drawn at random, or counted.
 const MOST_ALIKE: usize = 8;
+
+/// One line of the journal.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Port { port: u16 },
+    File(Earlier),
+}
 
 /// What was at a path before a test wrote to it.
 #[derive(Deserialize)]
@@ -53,6 +62,9 @@ pub(crate) struct WrittenElsewhere {
     written: BTreeSet<PathBuf>,
     /// How many of them are alike but for numbers, by what they have in common.
     alike: BTreeMap<String, usize>,
+    /// Every port that a test chose and bound, and whether several sessions bound one of them.
+    ports: BTreeSet<u16>,
+    has_repeated_port: bool,
     is_repeated: bool,
     pub(crate) restored: BTreeSet<PathBuf>,
     pub(crate) unrestored: BTreeSet<PathBuf>,
@@ -66,6 +78,8 @@ impl WrittenElsewhere {
             earlier: BTreeMap::new(),
             written: BTreeSet::new(),
             alike: BTreeMap::new(),
+            ports: BTreeSet::new(),
+            has_repeated_port: false,
             is_repeated: false,
             restored: BTreeSet::new(),
             unrestored: BTreeSet::new(),
@@ -84,7 +98,15 @@ impl WrittenElsewhere {
         let complete = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         self.read += complete as u64;
         for line in new[..complete].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let Ok(earlier) = serde_json::from_slice::<Earlier>(line) else { continue };
+            let earlier = match serde_json::from_slice(line) {
+                Ok(Entry::File(earlier)) => earlier,
+                Ok(Entry::Port { port }) => {
+                    self.has_repeated_port |= !self.ports.insert(port);
+                    self.is_repeated |= self.has_repeated_port;
+                    continue;
+                }
+                Err(_) => continue,
+            };
             match self.written.insert(earlier.path.clone()) {
                 true => *self.alike.entry(without_numbers(&earlier.path)).or_default() += 1,
                 false => self.is_repeated = true,
@@ -100,17 +122,29 @@ impl WrittenElsewhere {
         self.earlier.get(path).is_some_and(|earlier| earlier.kind == EarlierKind::Absent)
     }
 
-    /// Whether several sessions wrote to the same file.
+    /// Whether several sessions wrote to the same file, or bound the same port.
     pub(crate) fn is_repeated(&mut self) -> bool {
         self.update();
         self.is_repeated
     }
 
-    /// Whether a file differs from what it was before the first write. New files with names drawn at
-    /// random do not count: no other session meets them.
+    /// Whether a file differs from what it was before the first write, or a port is still bound. New
+    /// files with names drawn at random do not count: no other session meets them.
     pub(crate) fn has_changes(&mut self) -> bool {
         self.update();
-        self.earlier.values().any(|earlier| earlier.has_changed() && !self.is_drawn(earlier))
+        self.earlier.values().any(|earlier| earlier.has_changed() && !self.is_drawn(earlier)) || self.has_bound_ports()
+    }
+
+    pub(crate) fn has_shared_ports(&self) -> bool {
+        self.has_repeated_port || self.has_bound_ports()
+    }
+
+    fn has_bound_ports(&self) -> bool {
+        let tables = ["tcp", "tcp6", "udp", "udp6"].map(|name| format!("/proc/net/{name}"));
+        let is_bound = |table: &String| {
+            fs::read_to_string(table).is_ok_and(|text| bound_ports(&text).any(|port| self.ports.contains(&port)))
+        };
+        !self.ports.is_empty() && tables.iter().any(is_bound)
     }
 
     fn is_drawn(&self, earlier: &Earlier) -> bool {
@@ -194,6 +228,17 @@ fn remove(path: &Path, backups: &mut Backups) -> bool {
     let entries: Vec<PathBuf> = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let removed: Vec<bool> = entries.iter().map(|entry| remove(entry, backups)).collect();
     removed.into_iter().all(|is_removed| is_removed) && fs::remove_dir(path).is_ok()
+}
+
+/// The local ports of listening and unconnected sockets in a table of the kernel.
+fn bound_ports(table: &str) -> impl Iterator<Item = u16> {
+    table.lines().skip(1).filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, state) = (fields.next()?, fields.nth(1)?);
+        // LISTEN, and what is neither connected nor closing.
+        let port = local.rsplit(':').next().filter(|_| matches!(state, "0A" | "07"))?;
+        u16::from_str_radix(port, 16).ok()
+    })
 }
 
 /// A path with `#` in the place of each number, in decimal or hexadecimal digits.
@@ -289,6 +334,29 @@ mod tests {
         assert!(written.has_changes());
         written.restore(&mut place.backups);
         assert!(!place.path("junk-0f3").exists() && !fixed.exists());
+    }
+
+    #[test]
+    fn a_port_is_shared_by_all_sessions() {
+        let place = Place::new();
+        let mut written = WrittenElsewhere::new(&place.path("run"));
+        let server = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        let port = server.local_addr().expect("it is bound").port();
+        place.journal(serde_json::json!({"port": port}));
+        assert!(written.has_changes() && !written.is_repeated());
+        place.journal(serde_json::json!({"port": port}));
+        assert!(written.is_repeated());
+        drop(server);
+        assert!(!written.has_changes());
+    }
+
+    #[test]
+    fn listening_sockets_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue\n\
+                     0: 0100007F:1F90 00000000:0000 0A 00000000:00000000\n\
+                     1: 0100007F:0016 0100007F:D431 01 00000000:00000000\n\
+                     2: 00000000:0044 00000000:0000 07 00000000:00000000\n";
+        assert_eq!(bound_ports(table).collect::<Vec<_>>(), [8080, 68]);
     }
 
     #[test]

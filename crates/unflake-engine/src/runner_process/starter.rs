@@ -147,6 +147,7 @@ impl RunnerStarter {
             filter: self.launch.filter,
             cache: self.launch.cache.as_deref(),
             depends,
+            installed: self.launch.installed || depends.is_some(),
         }
         .variables();
         let mut world = world.or_else(|| self.world.as_ref().map(OpenWorld::spawn_spec));

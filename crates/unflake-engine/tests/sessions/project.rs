@@ -65,6 +65,7 @@ impl EngineProject {
             layers: Vec::new(),
             filter: false,
             depends: None,
+            installed: false,
             builds: None,
             directory: None,
             jobs,

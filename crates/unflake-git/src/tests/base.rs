@@ -43,7 +43,7 @@ fn a_branch_is_compared_with_its_merge_base() {
     repo.git(&["switch", "--quiet", "feature"]);
     let base = repo.base(&[]);
     assert_eq!(chosen(&base), (first.as_str(), &BaseChoice::MergeBase("main".to_owned())));
-    let changes = repo.find().changes(&base.unwrap(), &[], &[]).unwrap();
+    let changes = repo.find().changes(&base.unwrap(), &[], &[], &[]).unwrap();
     assert_eq!(changes.files.iter().map(super::change_line).collect::<Vec<_>>(), ["b.txt modified"]);
 
     repo.git(&["merge", "--quiet", "-m", "merge", "main"]);

@@ -209,11 +209,34 @@ fn configuration_that_only_describes_is_found() {
         repo.write("settings.toml", text);
         let base = repo.find().base(Some("HEAD"), &[]).unwrap();
         let keys = ["project.version"];
-        let changes = repo.find().changes(&base, &["**/*.toml"], &[("**/settings.toml", &keys)]).unwrap();
+        let changes = repo.find().changes(&base, &["**/*.toml"], &[("**/settings.toml", &keys)], &[]).unwrap();
         assert_eq!((changes.descriptive.len() == 1, changes.for_all.is_empty()), (expected, expected), "{text}");
     };
     check("[project]\nversion = '2'\nname = 'shop'\n", true);
     check("[project]\nversion = '2'\nname = 'till'\n", false);
+}
+
+#[test]
+fn configuration_that_says_what_to_install_is_found() {
+    let repo = TestRepository::empty();
+    let base = "[project]\nversion = '1'\ndependencies = []\n[tool.runner]\nquiet = true\n";
+    repo.write("settings.toml", base);
+    repo.commit("base");
+    let check = |from: &str, to: &str, expected: bool| {
+        repo.write("settings.toml", &base.replace(from, to));
+        let base = repo.find().base(Some("HEAD"), &[]).unwrap();
+        let (describes, installs) = (["project.version"], ["project.dependencies"]);
+        let glob = "**/settings.toml";
+        let changes = repo.find().changes(&base, &["**/*.toml"], &[(glob, &describes)], &[(glob, &installs)]).unwrap();
+        let for_all = |changes: &unflake_model::Changes| changes.for_all.contains(&"settings.toml".to_owned());
+        assert!(for_all(&changes), "{to}");
+        assert_eq!(for_all(&changes.with_equal_installation()), !expected, "{to}");
+        assert_eq!(changes.for_installation.len() == 1, expected, "{to}");
+    };
+    check("[]", "['a']", true);
+    check("version = '1'\ndependencies = []", "version = '2'\ndependencies = ['a']", true);
+    check("quiet = true", "quiet = false", false);
+    check("[]\n[tool.runner]\nquiet = true", "['a']\n[tool.runner]\nquiet = false", false);
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl TestRepository {
     pub(super) fn changes_since(&self, base: &str) -> Changes {
         let repository = self.find();
         let base = repository.base(Some(base), &[]).unwrap();
-        repository.changes(&base, &[], &[]).unwrap()
+        repository.changes(&base, &[], &[], &[]).unwrap()
     }
 
     /// The changes as lines; asserts that nothing is unknown.

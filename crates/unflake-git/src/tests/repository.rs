@@ -30,7 +30,7 @@ fn a_broken_repository_is_an_error() {
     fs::write(repo.root.join(".git/index"), "no index").unwrap();
     let repository = repo.find();
     let base = repository.base(Some("HEAD"), &[]).unwrap();
-    assert!(repository.changes(&base, &[], &[]).is_err() && repository.clean_tree().is_err());
+    assert!(repository.changes(&base, &[], &[], &[]).is_err() && repository.clean_tree().is_err());
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_subdirectory_finds_the_whole_repository() {
     let repository = Repository::find(&repo.root.join("dir")).unwrap().unwrap();
     assert_eq!(repository.root(), repo.root);
     let base = repository.base(None, &[]).unwrap();
-    let lines: Vec<_> = repository.changes(&base, &[], &[]).unwrap().files.iter().map(change_line).collect();
+    let lines: Vec<_> = repository.changes(&base, &[], &[], &[]).unwrap().files.iter().map(change_line).collect();
     assert_eq!(lines, ["b.txt modified", "dir/new untracked"]);
 }
 
@@ -55,7 +55,7 @@ fn linked_worktrees_and_detached_heads_work() {
     let repository = Repository::find(&linked).unwrap().unwrap();
     assert_eq!(repository.root(), linked);
     let base = repository.base(None, &[]).unwrap();
-    let lines: Vec<_> = repository.changes(&base, &[], &[]).unwrap().files.iter().map(change_line).collect();
+    let lines: Vec<_> = repository.changes(&base, &[], &[], &[]).unwrap().files.iter().map(change_line).collect();
     assert_eq!(lines, ["dir/c.txt modified"]);
     // A worktree can be created from there too.
     let tree = repository.worktree("HEAD", repo.parent.path()).unwrap();

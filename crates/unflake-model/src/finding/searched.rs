@@ -18,10 +18,13 @@ pub struct Coverage {
     pub complete: bool,
 }
 
-/// Ordered pairs of tests that ran directly after each other.
+/// Ordered pairs of tests that ran directly after each other, or whose first test leaves no state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCount {
     pub covered: u64,
+    /// Those of them that did not run, because their first test leaves no state that can be seen.
+    #[serde(default)]
+    pub by_state: u64,
     pub of: u64,
 }
 
@@ -54,7 +57,7 @@ mod tests {
             tests: 10,
             tried,
             left_out: 0,
-            pairs: Some(PairCount { covered, of: 90 }),
+            pairs: Some(PairCount { covered, by_state: 0, of: 90 }),
             complete,
         };
         assert!(coverage(10, 44, false).is_thin());

@@ -15,7 +15,13 @@ pub fn searched_text(searched: &Searched) -> String {
         parts.push(format!("{left_out} left out (skipped, or ends its process)"));
     }
     parts.push(format::count(searched.sessions as usize, "session"));
-    parts.extend(pairs.map(|pairs| format!("{} of ordered pairs", share(pairs))));
+    parts.extend(pairs.map(|pairs| {
+        let by_state = match pairs.by_state {
+            0 => String::new(),
+            covered => format!(" ({} by comparing state)", share(PairCount { covered, ..pairs })),
+        };
+        format!("{} of ordered pairs{by_state}", share(pairs))
+    }));
     parts.push(match searched.budget {
         Some(budget) if !complete => format!("budget of {} exhausted", format::rough_duration(budget)),
         _ => format::duration(searched.seconds),
@@ -42,8 +48,8 @@ pub fn more_time(searched: &Searched) -> Option<String> {
 
 fn share(pairs: PairCount) -> String {
     match pairs {
-        PairCount { covered, of } if covered >= of => "all".to_owned(),
-        PairCount { covered, of } => {
+        PairCount { covered, of, .. } if covered >= of => "all".to_owned(),
+        PairCount { covered, of, .. } => {
             let percent = covered as f64 * 100.0 / of as f64;
             if percent < 1.0 { format!("{percent:.1} %") } else { format!("{:.0} %", percent.floor()) }
         }
@@ -55,7 +61,7 @@ mod tests {
     use super::*;
 
     fn searched(tried: u32, covered: u64, complete: bool) -> Searched {
-        let pairs = Some(PairCount { covered, of: 1640 });
+        let pairs = Some(PairCount { covered, by_state: 0, of: 1640 });
         let coverage = Coverage { tests: 41, tried, left_out: 0, pairs, complete };
         Searched { coverage, sessions: 88, seconds: 9.0, budget: Some(600.0) }
     }
@@ -64,6 +70,14 @@ mod tests {
     fn a_complete_search() {
         assert_eq!(searched_text(&searched(41, 1640, true)), "41 tests, 88 sessions, all of ordered pairs, 9.0 s");
         assert_eq!(more_time(&searched(41, 1640, true)), None);
+    }
+
+    #[test]
+    fn pairs_that_did_not_run_are_told_apart() {
+        let mut some = searched(41, 1640, true);
+        some.coverage.pairs = Some(PairCount { covered: 1640, by_state: 1312, of: 1640 });
+        let text = searched_text(&some);
+        assert_eq!(text, "41 tests, 88 sessions, all of ordered pairs (80 % by comparing state), 9.0 s");
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn brittle(test: &str) -> Finding {
 }
 
 fn searched(covered: u64, complete: bool) -> Searched {
-    let pairs = Some(PairCount { covered, of: 90 });
+    let pairs = Some(PairCount { covered, by_state: 0, of: 90 });
     let coverage = Coverage { tests: 10, tried: 10, left_out: 0, pairs, complete };
     Searched { coverage, sessions: 88, seconds: 9.0, budget: Some(45.0) }
 }

@@ -23,6 +23,7 @@ impl EventScript {
             parent: None,
             runner: "pytest 8.3.4".into(),
             language: "CPython 3.11.7".into(),
+            installed: None,
         };
         self.observe(now, Event::EnvironmentStarted(environment));
     }

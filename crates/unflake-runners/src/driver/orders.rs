@@ -141,6 +141,7 @@ fn hello(environment: u32, parent: Option<u32>, (runner, language): (&str, &str)
         language: language.to_owned(),
         root: root.to_string_lossy().into_owned(),
         stack_signal: None,
+        installed: None,
     })
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod dependencies;
 mod factors;
 pub(crate) mod forks;
 pub(crate) mod gradle;
+mod jar_copy;
 pub(crate) mod maven;
 pub(crate) mod module;
 mod module_options;

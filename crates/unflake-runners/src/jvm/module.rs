@@ -19,6 +19,7 @@ use crate::jvm::agent_options;
 use crate::jvm::assertions::Assertions;
 use crate::jvm::cds_archive::{self, CdsArchive};
 use crate::jvm::forks::{Forks, JvmProgram};
+use crate::jvm::jar_copy;
 use crate::jvm::module_options::without_project_modules;
 use crate::jvm::protocol::{self, JvmMessage, MessageReader};
 use crate::jvm::resource_locks::ClassNeeds;
@@ -135,7 +136,9 @@ impl Jvm {
         let whole = class_path.clone();
         let home = fs::canonicalize(&java).ok().and_then(|java| Some(java.parent()?.parent()?.to_owned()));
         let options = without_project_modules(options, home.as_deref());
-        let (mut front, rest) = cds_archive::split_class_path(class_path);
+        let (front, rest) = cds_archive::split_class_path(class_path);
+        let in_front = |path| jar_copy::without_version_directories(path, context.cache);
+        let mut front: Vec<String> = front.into_iter().map(in_front).collect();
         front.insert(0, agent.to_string_lossy().into_owned());
         let archive = CdsArchive::new(&java, &front, context.cache, &options, support.jupiter, support.classic);
         if let Some(archive) = archive.as_ref().filter(|_| !context.in_other_world) {

@@ -148,6 +148,70 @@ const DESCRIPTIONS: [(&str, &[&str]); 2] = [
     ),
 ];
 
+/// Files that only installers read, or tools that start pytest. The agent does not say what is
+/// installed where such a tool has started it.
+const INSTALLATION: [&str; 18] = [
+    "**/noxfile.py",
+    "**/tox.toml",
+    "**/Pipfile",
+    "**/Pipfile.lock",
+    "**/poetry.lock",
+    "**/pdm.lock",
+    "**/pylock*.toml",
+    "**/uv.lock",
+    "**/*{requirements,constraints}*.{txt,in}",
+    "**/*requirements/**",
+    "**/environment*.{yml,yaml}",
+    "**/setup.py",
+    "**/MANIFEST.in",
+    "**/{doc,docs}/**/*{requirements,constraints}*.{txt,in}",
+    "**/requirements/{build,doc,docs,format,lint,release,style,typing}.{txt,in}",
+    "**/{requirements,constraints}{-,_}{doc,docs,format,lint,release,style,typing}.{txt,in}",
+    "**/meson.build",
+    "**/hatch.toml",
+];
+
+/// Keys of configuration files that only they use.
+const INSTALLATION_KEYS: [(&str, &[&str]); 2] = [
+    (
+        "**/pyproject.toml",
+        &[
+            "build-system",
+            "dependency-groups",
+            "project.",
+            "tool.flit",
+            "tool.hatch",
+            "tool.maturin",
+            "tool.nox",
+            "tool.pdm",
+            "tool.pip-tools",
+            "tool.poetry",
+            "tool.scikit-build",
+            "tool.setuptools",
+            "tool.setuptools_scm",
+            "tool.tox",
+            "tool.uv",
+        ],
+    ),
+    (
+        "**/{setup.cfg,tox.ini}",
+        &[
+            "build_ext",
+            "egg_info",
+            "entry_points",
+            "extras",
+            "files",
+            "gh",
+            "options",
+            "pbr",
+            "sdist",
+            "testenv",
+            "tox",
+            "wheel",
+        ],
+    ),
+];
+
 static PROFILE: Profile = Profile {
     name: "pytest",
     language: "Python",
@@ -203,6 +267,8 @@ static PROFILE: Profile = Profile {
         ],
         code_inputs: (&["**/conftest.py"], &["pytest_"]),
         descriptions: &DESCRIPTIONS,
+        installation: &INSTALLATION,
+        installation_keys: &INSTALLATION_KEYS,
         caches: &[
             "__pycache__",
             ".pytest_cache",

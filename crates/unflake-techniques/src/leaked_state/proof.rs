@@ -67,6 +67,12 @@ impl RestoreTrial<'_> {
         self.request(Probe { restore, watch: Vec::new(), bare: self.of_presets })
     }
 
+    /// A run in which the lines that write these cells are searched.
+    fn watching(&self, cells: &[Cell]) -> SessionRequest {
+        let watch = cells.iter().map(|cell| cell.path.clone()).collect();
+        self.request(Probe { restore: Vec::new(), watch, bare: self.of_presets })
+    }
+
     fn was_cut_short(&self) -> bool {
         self.cut_short.get() || self.scheduler.out_of_time()
     }
@@ -200,7 +206,12 @@ pub(crate) async fn prove_leak(
     if is_sufficient {
         requests.extend(times(keep.keeping(&found)));
     }
-    let results = scheduler.run(requests).await;
+    let has_write_sites = is_known && found == known;
+    if !has_write_sites {
+        requests.push(trial.watching(&found));
+    }
+    let mut results = scheduler.run(requests).await;
+    let watched = results.pop_if(|_| !has_write_sites);
     let count = |results: &[SessionResult], is_wanted: &dyn Fn(&SessionResult) -> bool| {
         let known = results.iter().filter(|result| result.last().is_some());
         (known.clone().filter(|result| is_wanted(result)).count() as u32, known.count() as u32)
@@ -228,7 +239,7 @@ pub(crate) async fn prove_leak(
         (true, true) => Vec::new(),
         _ => vec!["other state may take part: with only this left, the outcome was another".to_owned()],
     };
-    let cells = if is_known && found == known { found } else { with_write_sites(&trial, found).await };
+    let cells = with_write_sites(found, watched);
     let leak = Leak { kind: LeakKind::Proven, after: after.to_vec(), cells, unknown, evidence: Some(evidence) };
     Some(StateConclusion { leak, passes_then })
 }
@@ -348,11 +359,8 @@ fn with_both_values(preset: Vec<Cell>, bare: &[Cell]) -> Vec<Cell> {
 }
 
 /// Adds the source lines that wrote the cells, where known.
-async fn with_write_sites(trial: &RestoreTrial<'_>, mut cells: Vec<Cell>) -> Vec<Cell> {
-    let watch = cells.iter().map(|cell| cell.path.clone()).collect();
-    let probe = Probe { restore: Vec::new(), watch, bare: trial.of_presets };
-    let result = trial.scheduler.run_one(trial.request(probe)).await;
-    let watched: Vec<Cell> = result.state.map_or(Vec::new(), |(cells, _)| cells);
+fn with_write_sites(mut cells: Vec<Cell>, watched: Option<SessionResult>) -> Vec<Cell> {
+    let watched: Vec<Cell> = watched.and_then(|result| result.state).map_or(Vec::new(), |(cells, _)| cells);
     for cell in &mut cells {
         if let Some(found) = with_parts(&watched).find(|one| one.path == cell.path) {
             cell.written.clone_from(&found.written);

@@ -32,6 +32,10 @@ fn depends(test: &TestId, found: &Dependence) -> Finding {
     let alone = if found.by_loading { "with its own file only" } else { "alone" };
     let culprit = sequence(culprits);
     let mut sentence = match found.by_loading {
+        true if !found.loaded.is_empty() => {
+            let are = if found.loaded.len() == 1 { "is" } else { "are" };
+            format!("{then} when {} {are} loaded ({seen} of {tried} runs)", found.loaded.join(" and "))
+        }
         true => format!("{then} when the file of {culprit} is loaded ({seen} of {tried} runs)"),
         false => format!("{then} after {culprit} ({seen} of {tried} runs)"),
     };

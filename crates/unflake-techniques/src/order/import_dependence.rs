@@ -81,6 +81,7 @@ pub(crate) async fn import_dependence(scheduler: &Scheduler, test: &TestId, othe
         failure: failing.failure.clone(),
         each_tried: None,
         by_loading: true,
+        loaded: Vec::new(),
         unfinished: None,
     })
 }

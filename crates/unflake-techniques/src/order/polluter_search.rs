@@ -7,6 +7,7 @@
 //! before it has been repeated in environments that share nothing.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use unflake_model::{Failure, OrderKind, Outcome, Repeats, TestId};
 
@@ -90,6 +91,8 @@ pub(crate) struct Dependence {
     pub(crate) each_tried: Option<usize>,
     /// Whether loading the culprits' files is enough.
     pub(crate) by_loading: bool,
+    /// These files, where known.
+    pub(crate) loaded: Vec<Arc<str>>,
     pub(crate) unfinished: Option<String>,
 }
 
@@ -134,6 +137,7 @@ pub(crate) async fn find_culprits(
                     failure: trial.failure(),
                     each_tried: None,
                     by_loading: false,
+                    loaded: Vec::new(),
                     unfinished,
                 };
                 confirmed(&mut dependence).await;

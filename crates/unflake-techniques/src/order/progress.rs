@@ -1,7 +1,7 @@
 //! State of a search for order dependence: outcomes of tests alone, covered pairs, and suspects.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,12 +28,16 @@ pub(crate) struct OrderProgress {
     /// Requested names without a matching test.
     pub(crate) unmatched: Vec<String>,
     pub(crate) files: Vec<Vec<usize>>,
+    /// The file of each test.
+    file_of: Vec<Option<Arc<str>>>,
     /// Whether every session has its own processes.
     pub(crate) isolated: bool,
     /// Whether tests run in the order of the suite only.
     pub(crate) own_order: bool,
     /// Outcome of each test alone.
     pub(crate) alone: BTreeMap<usize, Outcome>,
+    /// Tests that leave no state behind. `None`: not compared.
+    pub(crate) harmless: Option<BTreeSet<usize>>,
     pub(crate) suspects: Vec<SuspectRecord>,
     pub(crate) coverage: OrderCoverage,
 }
@@ -66,6 +70,7 @@ impl OrderProgress {
             suite: tests.iter().map(|test| test.id.clone()).collect(),
             at: tests.iter().enumerate().map(|(at, test)| (test.id.clone(), at)).collect(),
             isolated,
+            file_of: tests.iter().map(|test| test.file.clone()).collect(),
             files: files.into_iter().map(|(_, tests)| tests).collect(),
             own_order,
             coverage: OrderCoverage::new(tests.len(), own_order),
@@ -92,6 +97,12 @@ impl OrderProgress {
     pub(crate) fn one_of_every_other_file(&self, test: &TestId) -> Vec<TestId> {
         let is_own = |file: &[usize]| file.iter().any(|at| self.suite[*at] == *test);
         self.files.iter().filter(|file| !is_own(file)).map(|file| self.suite[file[0]].clone()).collect()
+    }
+
+    /// The files of these tests, if all are known.
+    pub(crate) fn files_of(&self, tests: &[TestId]) -> Vec<Arc<str>> {
+        let file = |test: &TestId| self.index_of(test).and_then(|at| self.file_of[at].clone());
+        tests.iter().map(file).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Records an executed order: adjacent pairs, and new suspects.
@@ -169,6 +180,12 @@ impl OrderProgress {
         let runnable: Vec<usize> = (0..self.suite.len()).filter(|at| self.can_run(*at)).collect();
         self.coverage.left_out = self.suite.len() - runnable.len();
         runnable
+    }
+
+    /// These tests by whether they may leave state behind.
+    pub(crate) fn by_state(&self, tests: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let leaves = |at: &&usize| self.harmless.as_ref().is_none_or(|harmless| !harmless.contains(*at));
+        tests.iter().partition(leaves)
     }
 
     fn can_run(&self, at: usize) -> bool {

@@ -5,15 +5,15 @@
 //! allows. Every test whose outcome differs from its outcome alone is examined at once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use unflake_model::{Coverage, Event, Finding, Isolation, OrderKind, Purpose, Session, TestId};
+use unflake_model::{Coverage, Event, Finding, Isolation, OrderKind, Probe, Purpose, Session, TestId};
 
 use crate::leaked_state::proof::{ExpectedChange, prove_leak};
 use crate::order::findings::findings;
 use crate::order::import_dependence::import_dependence;
-use crate::order::order_cover::{covering_orders, covering_selections};
+use crate::order::order_cover::{covering_orders, covering_selections, leading_orders};
 use crate::order::polluter_search::{Dependence, SearchConclusion, find_culprits};
 use crate::order::progress::{OrderProgress, SuspectRecord};
 use crate::search::minimize::SHORT_LIST;
@@ -28,6 +28,8 @@ const SESSIONS_AT_ONCE: usize = 64;
 const SLOWER_ALONE: f64 = 4.0;
 /// Orders of all tests per batch.
 const ORDERS_AT_ONCE: usize = 8;
+/// In fewer tests it costs more to compare their state than to run all pairs.
+const FEW: usize = 64;
 /// Tests failing alone that are tried in new processes without being requested.
 const MOST_IMPORT_CHECKS: usize = 8;
 /// Suspects examined in parallel.
@@ -79,6 +81,11 @@ impl OrderDetection {
         self.progress.borrow().unmatched.clone()
     }
 
+    /// Number of tests that leave no state behind: nothing needs to run directly after them.
+    pub fn without_state(&self) -> usize {
+        self.progress.borrow().harmless.as_ref().map_or(0, BTreeSet::len)
+    }
+
     /// Tests that failed only while other sessions ran in parallel.
     pub fn only_in_parallel(&self) -> Vec<TestId> {
         let progress = self.progress.borrow();
@@ -103,7 +110,7 @@ impl Technique for OrderDetection {
                 scheduler: scheduler.clone(),
                 config: self.config.clone(),
                 progress: self.progress.clone(),
-                order_seconds: Cell::new(None),
+                test_seconds: Cell::new(None),
             };
             self.task.start(scheduler, search.run());
         }
@@ -128,8 +135,8 @@ struct OrderSearch {
     scheduler: Scheduler,
     config: OrderConfig,
     progress: Rc<RefCell<OrderProgress>>,
-    /// How long the tests of an order took, in the last batch of orders.
-    order_seconds: Cell<Option<f64>>,
+    /// How long a test took, on average, in the slowest order of the last batch.
+    test_seconds: Cell<Option<f64>>,
 }
 
 impl OrderSearch {
@@ -145,7 +152,10 @@ impl OrderSearch {
     /// Searches the whole suite. `None`: budget exhausted.
     async fn search_all(&self) -> Option<()> {
         let n = self.progress.borrow().suite.len();
-        self.each_alone((0..n).collect()).await?;
+        match self.compares_state(n) {
+            true => self.each_compared((0..n).collect()).await?,
+            false => self.each_alone((0..n).collect()).await?,
+        }
         if self.config.own_order {
             return self.search_selections(n).await;
         }
@@ -157,13 +167,15 @@ impl OrderSearch {
         };
         self.try_imports(&failing).await?;
         let runnable = self.progress.borrow_mut().runnable();
+        let (leading, others) = self.progress.borrow().by_state(&runnable);
+        let pairs = 2 * leading.len() * others.len() + leading.len() * leading.len();
         let files = self.progress.borrow().files.clone();
-        if files.len() > 1 && files.len() < n {
+        if files.len() > 1 && files.len() < n && files.len() * n <= pairs {
             let of_file = |at: &usize| files[*at].iter().copied().filter(|test| runnable.binary_search(test).is_ok());
             self.orders(covering_orders(files.len()).map(|order| order.iter().flat_map(of_file).collect())).await?;
         }
-        self.orders(covering_orders(runnable.len()).map(|order| order.iter().map(|at| runnable[*at]).collect()))
-            .await?;
+        self.orders(leading_orders(&leading, &others)).await?;
+        self.progress.borrow_mut().coverage.need_not_follow(&others, &runnable);
         let mut rng = SeededRng(self.config.seed);
         let random = (0..self.config.random).map(|_| {
             let mut order = runnable.clone();
@@ -200,24 +212,69 @@ impl OrderSearch {
         Some(())
     }
 
-    /// Runs these orders, and examines every test whose outcome differs from its outcome alone.
-    async fn orders(&self, mut orders: impl Iterator<Item = Vec<usize>>) -> Option<()> {
-        loop {
-            let suite = self.progress.borrow().suite.len() as f64;
-            let expected = || self.scheduler.mean_seconds() * suite / SLOWER_ALONE;
-            let each = self.order_seconds.get().unwrap_or_else(expected);
-            let fit = (self.scheduler.seconds_left() / each.max(1e-6)) as usize;
-            let batch: Vec<Vec<usize>> = orders.by_ref().take(fit.clamp(1, ORDERS_AT_ONCE)).collect();
-            if batch.is_empty() {
-                return Some(());
-            }
-            if fit == 0 {
+    /// Whether the state of so many tests is compared instead of running all pairs. Forks share what
+    /// is remembered of it; other environments do not.
+    fn compares_state(&self, tests: usize) -> bool {
+        let OrderConfig { state, thorough, own_order, fresh_by, .. } = self.config;
+        let is_cheap = fresh_by == Isolation::Fork && !self.progress.borrow().isolated;
+        state && !thorough && !own_order && is_cheap && tests > FEW
+    }
+
+    /// Runs each test alone and compares the state that it leaves with the one before.
+    async fn each_compared(&self, tests: Vec<usize>) -> Option<()> {
+        let mut harmless = BTreeSet::new();
+        for batch in tests.chunks(SESSIONS_AT_ONCE) {
+            if self.scheduler.out_of_time() {
                 return None;
+            }
+            let request = |at: &usize| {
+                let test = self.progress.borrow().suite[*at].clone();
+                let request = SessionRequest::new(Purpose::State, vec![test]).with_prefix(1);
+                SessionRequest { probe: Some(Probe::default()), ..request }
+            };
+            let results = self.scheduler.run(batch.iter().map(request).collect()).await;
+            let mut unknown = Vec::new();
+            for (at, result) in batch.iter().zip(&results) {
+                match result.attempts.last() {
+                    Some(last) => _ = self.progress.borrow_mut().alone.insert(*at, last.outcome),
+                    None => unknown.push(*at),
+                }
+                let same = |(cells, unknown): &(Vec<_>, Vec<_>)| cells.is_empty() && unknown.is_empty();
+                if result.last().is_some() && result.state.as_ref().is_some_and(same) {
+                    harmless.insert(*at);
+                }
+            }
+            self.each_alone(unknown).await?;
+        }
+        self.progress.borrow_mut().harmless = Some(harmless);
+        Some(())
+    }
+
+    /// Runs these orders, and examines every test whose outcome differs from its outcome alone.
+    async fn orders(&self, orders: impl Iterator<Item = Vec<usize>>) -> Option<()> {
+        let mut orders = orders.peekable();
+        loop {
+            let expected = || self.scheduler.mean_seconds() / SLOWER_ALONE;
+            let each = self.test_seconds.get().unwrap_or_else(expected).max(1e-9);
+            let (suite, left) = (self.progress.borrow().suite.len(), self.scheduler.seconds_left() / each);
+            let (mut batch, mut size) = (Vec::new(), 0);
+            while let Some(order) = orders.peek()
+                && (size + order.len()) as f64 <= left
+                && (batch.is_empty() || size + order.len() <= ORDERS_AT_ONCE * suite && batch.len() < SESSIONS_AT_ONCE)
+            {
+                size += order.len();
+                batch.extend(orders.next());
+            }
+            if batch.is_empty() {
+                return orders.peek().is_none().then_some(());
             }
             let request = |order: &Vec<usize>| SessionRequest::new(Purpose::Order, self.progress.borrow().tests(order));
             let results = self.scheduler.run(batch.iter().map(request).collect()).await;
-            let seconds = |result: &SessionResult| result.attempts.iter().map(|one| one.seconds).sum::<f64>();
-            self.order_seconds.set(results.iter().map(seconds).reduce(f64::max));
+            let seconds = |result: &SessionResult| {
+                let all: f64 = result.attempts.iter().map(|one| one.seconds).sum();
+                all / result.attempts.len().max(1) as f64
+            };
+            self.test_seconds.set(results.iter().map(seconds).reduce(f64::max));
             results.iter().for_each(|result| self.progress.borrow_mut().record_order(&result.attempts));
             self.examine().await;
             if self.is_pointless() {
@@ -387,7 +444,14 @@ impl OrderSearch {
         if others.is_empty() || scheduler.out_of_time() {
             return None;
         }
-        import_dependence(scheduler, test, &others).await
+        self.import_dependence(scheduler, test, &others).await
+    }
+
+    /// Whether the outcome depends on which files are loaded, and on which.
+    async fn import_dependence(&self, scheduler: &Scheduler, test: &TestId, others: &[TestId]) -> Option<Dependence> {
+        let mut found = import_dependence(scheduler, test, others).await?;
+        found.loaded = self.progress.borrow().files_of(&found.culprits[0]);
+        Some(found)
     }
 
     /// Examines the requested tests until something is found or everything has been tried.
@@ -485,7 +549,7 @@ impl OrderSearch {
             if others.is_empty() {
                 continue;
             }
-            if let Some(found) = import_dependence(&self.scheduler, &test, &others).await {
+            if let Some(found) = self.import_dependence(&self.scheduler, &test, &others).await {
                 let mut progress = self.progress.borrow_mut();
                 progress.reopen(*at, Vec::new(), false);
                 progress.conclude(&test, SearchConclusion::Depends(Box::new(found)));

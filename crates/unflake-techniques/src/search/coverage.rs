@@ -34,6 +34,11 @@ impl PairCoverage {
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
+
+    fn has(&self, before: usize, after: usize) -> bool {
+        let bit = before * self.n + after;
+        self.bits.get(bit / 64).is_some_and(|word| word & (1 << (bit % 64)) != 0)
+    }
 }
 
 /// The coverage of a search for order dependence so far.
@@ -41,6 +46,9 @@ impl PairCoverage {
 pub(crate) struct OrderCoverage {
     pub(crate) pairs: PairCoverage,
     tests: usize,
+    /// Tests that leave no state, and those that could follow them: these pairs need not run.
+    harmless: Vec<usize>,
+    followers: Vec<usize>,
     /// Number of tests that cannot be placed next to others: they are skipped, or end their
     /// process.
     pub(crate) left_out: usize,
@@ -57,11 +65,24 @@ impl OrderCoverage {
         Self { pairs: PairCoverage::new(tests), tests, own_order, ..Self::default() }
     }
 
+    /// `harmless`: tests that leave no state behind, of those that can run next to others.
+    pub(crate) fn need_not_follow(&mut self, harmless: &[usize], runnable: &[usize]) {
+        (self.harmless, self.followers) = (harmless.to_vec(), runnable.to_vec());
+    }
+
+    /// Pairs that did not run, because their first test leaves no state.
+    fn by_state(&self) -> u64 {
+        let is_new = |before: usize, after: usize| before != after && !self.pairs.has(before, after);
+        let after = |before: &usize| self.followers.iter().filter(|after| is_new(*before, **after)).count() as u64;
+        self.harmless.iter().map(after).sum()
+    }
+
     /// `tried`: number of tests with a known outcome alone.
     pub(crate) fn summary(&self, tried: usize) -> Coverage {
         let running = (self.tests - self.left_out) as u64;
         let possible = running * running.saturating_sub(1) / if self.own_order { 2 } else { 1 };
-        let pairs = PairCount { covered: self.pairs.count(), of: possible };
+        let by_state = self.by_state();
+        let pairs = PairCount { covered: self.pairs.count() + by_state, by_state, of: possible };
         Coverage {
             tests: self.given.unwrap_or(self.tests) as u32,
             tried: tried.saturating_sub(self.left_out) as u32,
@@ -84,12 +105,21 @@ mod tests {
         (1..3).for_each(|at| coverage.pairs.add(at - 1, at));
         let summary = coverage.summary(4);
         assert_eq!((summary.tests, summary.tried, summary.left_out), (4, 3, 1));
-        assert_eq!(summary.pairs, Some(PairCount { covered: 2, of: 6 }));
+        assert_eq!(summary.pairs, Some(PairCount { covered: 2, by_state: 0, of: 6 }));
         assert!(summary.is_thin());
         coverage.finished = true;
         assert!(!coverage.summary(4).is_thin());
         let of_one_order = OrderCoverage { own_order: true, ..coverage }.summary(4);
-        assert_eq!(of_one_order.pairs, Some(PairCount { covered: 2, of: 3 }));
+        assert_eq!(of_one_order.pairs, Some(PairCount { covered: 2, by_state: 0, of: 3 }));
+    }
+
+    #[test]
+    fn pairs_after_tests_without_state_need_not_run() {
+        let mut coverage = OrderCoverage::new(4, false);
+        coverage.pairs.add(1, 0);
+        coverage.pairs.add(0, 3);
+        coverage.need_not_follow(&[1, 2], &[0, 1, 2, 3]);
+        assert_eq!(coverage.summary(4).pairs, Some(PairCount { covered: 7, by_state: 5, of: 12 }));
     }
 
     #[test]

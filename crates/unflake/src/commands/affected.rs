@@ -45,7 +45,9 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
         && let Some(history) = Store::find(store)?
     {
         let mut tests = AffectedTests::new(&repository, &changes, granularity, history.dependencies()?);
-        if tests.listing_holds(&kept.revision(), kept.root.as_deref(), &kept.tests) {
+        if tests.listing_holds(&kept.revision(), kept.root.as_deref(), &kept.tests)
+            && !tests.depends_on_installation(&kept.tests)
+        {
             output.write(&mut tests, &kept.tests, kept.runner.as_deref(), kept.root.as_deref());
             return Ok(Exit::Success);
         }
@@ -53,8 +55,10 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
 
     let mut technique: Box<dyn Technique> =
         if args.learn { Box::new(DependencyLearning::new(granularity)) } else { Box::new(ListOnly) };
+    // A command that starts the runner by way of another tool may read more than the runner does.
+    let installed = unflake_runners::recognizes(command);
     // Tests run in forks of the process that lists them.
-    let launch = Launch { depends: args.learn.then_some(granularity), suite: false, ..launch(settings) };
+    let launch = Launch { depends: args.learn.then_some(granularity), suite: false, installed, ..launch(settings) };
     let run = TechniqueRun::new(context, settings, launch, context.progress(!args.learn));
     let mut done = run.run(technique.as_mut())?;
     done.finish(&Exit::Success.because("tests are listed"));
@@ -68,7 +72,8 @@ fn list(args: AffectedArgs, format: IdFormat, context: &Context) -> Result<Exit,
     let known = done.history.dependencies()?;
     let listing = KeptListing::new(record, done.history.tested_revision(), &known);
     listing.keep(store, command, &context.here);
-    let mut tests = AffectedTests::new(&repository, &changes, granularity, known);
+    let mut tests = AffectedTests::new(&repository, &changes, granularity, known)
+        .installed(record.installed.clone().filter(|_| installed));
     output.write(&mut tests, &record.tests, record.runner.as_deref(), record.root.as_deref());
     Ok(Exit::Success)
 }

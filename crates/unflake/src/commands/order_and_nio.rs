@@ -29,6 +29,9 @@ const LOOKED_UP: usize = 8;
 const LATEST: usize = 50;
 /// What screening in shared forks can miss.
 const SHARED_FORKS: &str = "ran twice in forks that they shared with other tests, whose state may hide a leak (--thorough gives each test a fork)";
+/// What comparing state instead of running orders can miss.
+const NO_STATE: &str =
+    "left no state that unflake compares, so not every other test ran directly after them (--thorough runs all pairs)";
 /// The default budget of a search.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -129,7 +132,10 @@ pub(crate) fn order(args: OrderArgs, context: &Context) -> Result<Exit, CommandE
     search.run(
         &mut order,
         |order| order.unmatched_names(),
-        |order| failing_in_parallel(&order.only_in_parallel()).into_iter().collect(),
+        |order| {
+            let notes = [failing_in_parallel(&order.only_in_parallel()), count(order.without_state(), NO_STATE)];
+            notes.into_iter().flatten().collect()
+        },
     )
 }
 
@@ -269,7 +275,7 @@ fn changed_tests(settings: &Settings, here: &Path) -> Result<Vec<String>, Comman
     let repository = compare.repository().map_err(CommandError::usage)?;
     let with_option = |error: unflake_git::GitError| CommandError::usage(format!("--changed: {error}"));
     let base = repository.base(settings.base.value.as_deref(), &[]).map_err(with_option)?;
-    let changes = repository.changes(&base, &unflake_runners::global_inputs(), &[]).map_err(with_option)?;
+    let changes = repository.changes(&base, &unflake_runners::global_inputs(), &[], &[]).map_err(with_option)?;
     let below = here.canonicalize().ok().and_then(|here| Some(here.strip_prefix(&changes.root).ok()?.to_owned()));
     let mut names = Vec::new();
     for change in &changes.files {

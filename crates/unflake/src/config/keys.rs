@@ -231,8 +231,9 @@ pub(crate) static KEYS: [SettingKey; 30] = [
     SettingKey {
         name: "engine",
         value: "WHERE",
-        help: "Where sessions run: local or slurm",
-        details: "`slurm`: as jobs of a Slurm cluster, started by its own commands. `unflake doctor --engine` tries it.",
+        help: "Where sessions run: local, slurm or reapi://host:port",
+        details: "`slurm`: as jobs of a Slurm cluster, started by its own commands. `reapi://host:port`: as actions of a \
+                  server of the Remote Execution API; `reapis://` with TLS. `unflake doctor --engine` tries it.",
         default: "local",
         file: "\"slurm\"",
         heading: MACHINES,
@@ -250,7 +251,7 @@ pub(crate) static KEYS: [SettingKey; 30] = [
     SettingKey {
         name: "engine-options",
         value: "OPTION",
-        help: "Options for sbatch, such as --partition=short",
+        help: "Options of sbatch, or of Bazel for a server: --remote_header=…",
         file: "[\"--partition=short\", \"--time=30\"]",
         heading: MACHINES,
         list: true,

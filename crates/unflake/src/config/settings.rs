@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use unflake_cluster::ReapiServer;
 use unflake_model::{Granularity, Isolation, Privacy, PrivatePart};
 use unflake_runners::{RunnerOptions, RunnerSelection};
 use unflake_store::StoreLocation;
@@ -38,17 +39,20 @@ pub(crate) enum FlakyResult {
 }
 
 /// Where fresh sessions run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EngineChoice {
     Local,
     Slurm,
+    /// The address of a server of the Remote Execution API.
+    Reapi(String),
 }
 
 impl EngineChoice {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn word(&self) -> &str {
         match self {
             Self::Local => "local",
             Self::Slurm => "slurm",
+            Self::Reapi(address) => address,
         }
     }
 }
@@ -244,7 +248,7 @@ impl Settings {
             row("private-keep", &self.private_keep, list),
             row("engine", &self.engine, |choice| choice.word().to_owned()),
             row("engine-directory", &self.engine_directory, |text| text.clone().unwrap_or_default()),
-            row("engine-options", &self.engine_options, list),
+            row("engine-options", &self.engine_options, |options| list(&without_secrets(options))),
             row("engine-inputs", &self.engine_inputs, list),
             row("engine-shared", &self.engine_shared, list),
             row("engine-node-directory", &self.engine_node_directory, |text| text.clone().unwrap_or_default()),
@@ -398,8 +402,19 @@ fn engine(text: &str) -> Result<EngineChoice, String> {
     match text {
         "local" => Ok(EngineChoice::Local),
         "slurm" => Ok(EngineChoice::Slurm),
-        _ => Err("`local` or `slurm`".to_owned()),
+        _ if ReapiServer::is_address(text) => Ok(EngineChoice::Reapi(text.to_owned())),
+        _ => Err("`local`, `slurm`, or `reapi://host:port`".to_owned()),
     }
+}
+
+/// Options without the values of headers, which authenticate.
+fn without_secrets(options: &[String]) -> Vec<String> {
+    let shown =
+        |option: &String| match option.strip_prefix("--remote_header=").and_then(|header| header.split_once('=')) {
+            Some((name, _)) => format!("--remote_header={name}=…"),
+            None => option.clone(),
+        };
+    options.iter().map(shown).collect()
 }
 
 fn time_text(time: Option<Duration>) -> String {

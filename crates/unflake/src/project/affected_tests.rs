@@ -17,6 +17,10 @@ pub(crate) struct AffectedTests<'a> {
     pub(crate) changes: &'a Changes,
     granularity: Granularity,
     pub(crate) known: HashMap<TestId, LearnedDependencies>,
+    /// A hash of what is installed now, where the runner has said so.
+    installed: Option<String>,
+    /// `changes` for tests that ran with what is installed now.
+    settled: Changes,
     /// Changes since dependencies were recorded, by the revision at which they were.
     since: HashMap<(Option<String>, Vec<String>), Result<Changes, String>>,
 }
@@ -29,14 +33,23 @@ impl<'a> AffectedTests<'a> {
         known: Vec<LearnedDependencies>,
     ) -> Self {
         let known = known.into_iter().map(|one| (one.test.clone(), one)).collect();
-        Self { repository, changes, granularity, known, since: HashMap::new() }
+        let settled = changes.with_equal_installation();
+        Self { repository, changes, granularity, known, installed: None, settled, since: HashMap::new() }
+    }
+
+    /// With what is installed now, by the same process that has listed the tests.
+    pub(crate) fn installed(self, installed: Option<String>) -> Self {
+        Self { installed, ..self }
     }
 
     /// Why a test can be affected by the change, or by what changed since its dependencies were
     /// recorded. None: it cannot.
     pub(crate) fn why(&mut self, test: &TestId) -> Option<String> {
         let Some(learned) = self.known.get(test) else { return Some("its dependencies are unknown".to_owned()) };
-        if let Some(why) = can_affect(self.changes, &learned.on, self.granularity) {
+        // What only says what is to be installed has not changed anything yet.
+        let is_equal = self.installed.is_some() && self.installed == learned.on.installed;
+        let changes = if is_equal { &self.settled } else { self.changes };
+        if let Some(why) = can_affect(changes, &learned.on, self.granularity) {
             return Some(why);
         }
         let Revision { commit, changed, dirty, .. } = &learned.revision;
@@ -47,6 +60,9 @@ impl<'a> AffectedTests<'a> {
         let repository = self.repository;
         let since = self.since.entry(key).or_insert_with(|| changes_since(repository, &learned.revision));
         match since {
+            Ok(since) if is_equal && !since.for_installation.is_empty() => {
+                can_affect(&since.with_equal_installation(), &learned.on, self.granularity)
+            }
             Ok(since) => can_affect(since, &learned.on, self.granularity),
             Err(why) => Some(format!("the changes since its dependencies were recorded are unknown: {why}")),
         }
@@ -54,6 +70,19 @@ impl<'a> AffectedTests<'a> {
 }
 
 impl AffectedTests<'_> {
+    /// Whether it matters what is installed now, which only the runner's process can say.
+    pub(crate) fn depends_on_installation(&mut self, tests: &[Test]) -> bool {
+        let revisions: Vec<&Revision> =
+            tests.iter().filter_map(|test| Some(&self.known.get(&test.id)?.revision)).collect();
+        let (repository, since) = (self.repository, &mut self.since);
+        let mut asks = |revision: &Revision| {
+            let key = (revision.commit.clone(), revision.changed.clone());
+            let since = since.entry(key).or_insert_with(|| changes_since(repository, revision));
+            since.as_ref().is_ok_and(|since| !since.for_installation.is_empty())
+        };
+        !self.changes.for_installation.is_empty() || revisions.into_iter().any(&mut asks)
+    }
+
     /// Whether a listing that was made at this revision is the one that would be made now.
     ///
     /// What collecting a file of tests depends on is among the dependencies of each test in it. So

@@ -74,9 +74,16 @@ impl ComparisonBase {
 /// The changes of the working tree against a base.
 pub(crate) fn changes(repository: &Repository, base: &Base) -> Result<Changes, String> {
     let descriptions: Vec<_> = unflake_runners::descriptions().collect();
-    let changes = repository
-        .changes(base, &unflake_runners::global_inputs(), &descriptions)
+    let installation: Vec<_> = unflake_runners::installation_keys().collect();
+    let mut changes = repository
+        .changes(base, &unflake_runners::global_inputs(), &descriptions, &installation)
         .map_err(|error| error.to_string())?;
+    let mut for_installation = unflake_git::matching(&changes.files, unflake_runners::installation());
+    // What other tools build from matters only by what is installed then.
+    let of_others = unflake_git::matching(&changes.files, unflake_runners::inputs_of_others());
+    let own = unflake_git::matching(&changes.files, unflake_runners::inputs_where_installed());
+    for_installation.extend(of_others.into_iter().filter(|path| !own.contains(path)));
+    changes.for_installation.extend(for_installation);
     let caches = unflake_runners::project_files().flat_map(|files| files.caches).copied();
     let caches = caches.chain([OWN_DIRECTORY]).map(str::to_owned).collect();
     let mut for_directory = unflake_git::matching(&changes.files, unflake_runners::directory_inputs());

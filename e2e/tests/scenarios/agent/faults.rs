@@ -51,7 +51,7 @@ const TESTS: &str = "import os, shop, subprocess, threading, unittest, pytest\n\
 
 const AT_ONCE: usize = 3;
 /// Functions of each kind: messages, items, reports, forks, instruments.
-const SAMPLE: [(&str, &str); 21] = [
+const SAMPLE: [(&str, &str); 23] = [
     ("run", "core.items.ItemPool.take"),
     ("run", "core.plugin.Agent._attempt"),
     ("run", "core.plugin.StopLimits.read"),
@@ -64,6 +64,8 @@ const SAMPLE: [(&str, &str); 21] = [
     ("measure --runs 2", "layers.attempt_layers.AttemptLayers.begin"),
     ("measure --runs 2", "common.project_code.ProjectCode.file"),
     ("measure --runs 2", "core.fork_preparation.NullFile.write"),
+    ("measure --runs 2", "core.written_files.WrittenFiles._hook"),
+    ("measure --runs 2", "core.written_files.WrittenFiles._record_all"),
     ("measure --runs 2", "assertions.calls.AssertionCalls._site"),
     ("measure --runs 2", "assertions.catchers.Catchers.expect"),
     ("measure --runs 2", "layers.behaviour.CallRecorder.enter"),

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Sandbox, repository};
+use e2e::Sandbox;
 
+use super::built_agent::{BuiltAgent, java_files, run, sources};
 use super::turn;
 
 const JUPITER_TEST: &str = "package com.acme;\n\
@@ -47,34 +48,24 @@ const OLD_TEST: &str = "package com.acme;\n\
 #[test]
 fn no_error_of_the_agent_fails_a_test() {
     let _turn = turn();
-    let directory = tempfile::tempdir().unwrap();
-    let place = directory.path();
-    let sources = repository().join("agents/jvm");
-    let jars = jars();
-    let class_path = |more: &[&Path]| {
-        let paths = more.iter().map(|path| path.to_path_buf()).chain(jars.iter().cloned());
-        std::env::join_paths(paths).unwrap()
-    };
-    let [agent, tests] = ["agent", "tests"].map(|name| place.join(name));
-    let mut of_agent = Vec::new();
-    java_files(&sources.join("agent"), &mut of_agent);
-    of_agent.push(sources.join("tests/unflake/jvm/FaultTest.java"));
-    // As unflake compiles it for a project without TestNG.
-    of_agent.retain(|path| !path.starts_with(sources.join("agent/unflake/jvm/testng")));
-    run(Command::new("javac").args(["-nowarn", "-cp"]).arg(class_path(&[])).arg("-d").arg(&agent).args(of_agent));
-    let faults = injector(place);
-    let manifest = sources.join("agent/MANIFEST.MF");
-    run(Command::new("jar").arg("cfm").args([&place.join("agent.jar"), &manifest]).arg("-C").arg(&agent).arg("."));
-    let project = ["NewTest", "ClassicTest", "OldTest"].map(|name| place.join(format!("{name}.java")));
+    let agent = BuiltAgent::with("unflake/jvm/FaultTest.java");
+    let faults = injector(agent.place());
+    let project = ["NewTest", "ClassicTest", "OldTest"].map(|name| agent.place().join(format!("{name}.java")));
     for (path, text) in project.iter().zip([JUPITER_TEST, JUNIT4_TEST, OLD_TEST]) {
         fs::write(path, text).unwrap();
     }
-    run(Command::new("javac").arg("-cp").arg(class_path(&[])).arg("-d").arg(&tests).args(&project));
+    let tests = agent.compiled(&project);
     let mut java = Command::new("java");
-    java.arg("-cp").arg(class_path(&[&agent])).arg("unflake.jvm.FaultTest").arg(&agent).arg(faults);
+    java.arg("-cp").arg(agent.class_path(&[&agent.classes]));
+    java.arg("unflake.jvm.FaultTest").arg(&agent.classes).arg(faults);
     // A JVM for each method takes minutes; some are enough to see that errors are caught.
     let skipped = if super::versions::all_wanted() { "0" } else { "9" };
-    java.arg(class_path(&[&tests])).args([skipped, "com.acme.NewTest", "com.acme.ClassicTest", "com.acme.OldTest"]);
+    java.arg(agent.class_path(&[&tests])).args([
+        skipped,
+        "com.acme.NewTest",
+        "com.acme.ClassicTest",
+        "com.acme.OldTest",
+    ]);
     println!("{}", run(&mut java));
 }
 
@@ -96,51 +87,11 @@ fn an_error_of_the_agent_is_an_internal_error() {
 
 /// A jar that makes a method of the agent throw.
 fn injector(place: &Path) -> PathBuf {
-    let sources = repository().join("agents/jvm");
-    let mut files = vec![sources.join("tests/unflake/jvm/bytecode/FaultInjector.java")];
-    java_files(&sources.join("agent/unflake/jvm/bytecode"), &mut files);
+    let mut files = vec![sources().join("tests/unflake/jvm/bytecode/FaultInjector.java")];
+    java_files(&sources().join("agent/unflake/jvm/bytecode"), &mut files);
     let (classes, manifest, jar) = (place.join("injector"), place.join("faults"), place.join("faults.jar"));
     run(Command::new("javac").arg("-d").arg(&classes).args(files));
     fs::write(&manifest, "Premain-Class: unflake.jvm.bytecode.FaultInjector\n").unwrap();
     run(Command::new("jar").arg("cfm").args([&jar, &manifest]).arg("-C").arg(&classes).arg("."));
     jar
-}
-
-pub(super) fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let printed = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{printed}");
-    printed
-}
-
-/// JUnit 4, Jupiter and Vintage in the local Maven repository.
-pub(super) fn jars() -> Vec<PathBuf> {
-    let maven = std::env::home_dir().unwrap().join(".m2/repository");
-    let jar = |group: &str, name: &str, version: &str| {
-        maven.join(group).join(name).join(version).join(format!("{name}-{version}.jar"))
-    };
-    let jupiter = ["api", "engine", "params"].map(|part| format!("junit-jupiter-{part}"));
-    let platform = ["commons", "engine", "launcher"].map(|part| format!("junit-platform-{part}"));
-    let jupiter = jupiter.iter().map(|name| jar("org/junit/jupiter", name, "5.10.2"));
-    let platform = platform.iter().map(|name| jar("org/junit/platform", name, "1.10.2"));
-    let others = [
-        jar("junit", "junit", "4.13.2"),
-        jar("org/hamcrest", "hamcrest-core", "1.3"),
-        jar("org/junit/vintage", "junit-vintage-engine", "5.10.2"),
-        jar("org/opentest4j", "opentest4j", "1.3.0"),
-        jar("org/apiguardian", "apiguardian-api", "1.1.2"),
-    ];
-    let found: Vec<PathBuf> = jupiter.chain(platform).chain(others).collect();
-    found.iter().for_each(|jar| assert!(jar.is_file(), "{} is missing", jar.display()));
-    found
-}
-
-pub(super) fn java_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
-        if path.is_dir() {
-            java_files(&path, found);
-        } else if path.extension().is_some_and(|kind| kind == "java") {
-            found.push(path);
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod assertion_filter;
 mod build_output;
+mod built_agent;
 mod class_loaders;
 mod factors;
 mod faults;

@@ -24,6 +24,7 @@ fn changed(files: &[(&str, ChangeKind)]) -> Changes {
         for_directory: Vec::new(),
         by_function: Vec::new(),
         descriptive: Default::default(),
+        for_installation: Default::default(),
         ignore_case: false,
         unknown: Vec::new(),
     }

@@ -160,7 +160,7 @@ fn a_file_that_only_has_to_be_loaded_is_found() {
         assert_eq!(found.order, names(&[95, 34]));
         assert_eq!(
             findings[0].sentence,
-            "fails when the file of t34 is loaded (3 of 3 runs), passes with its own file only (3 of 3 runs)"
+            "fails when f17 is loaded (3 of 3 runs), passes with its own file only (3 of 3 runs)"
         );
         assert!(suite.processes < 25, "{}", suite.processes);
     }

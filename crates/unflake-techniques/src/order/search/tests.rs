@@ -60,8 +60,57 @@ fn broken_and_skipped_tests_are_not_order_dependent() {
 fn all_pairs_are_covered_and_reported() {
     let mut order = OrderDetection::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(7, Vec::new()).run(&mut order);
-    let pairs = Some(PairCount { covered: 42, of: 42 });
+    let pairs = Some(PairCount { covered: 42, by_state: 0, of: 42 });
     assert_eq!(order.coverage(), Some(Coverage { tests: 7, tried: 7, left_out: 0, pairs, complete: true }));
+}
+
+/// What a search for everything costs in a large suite, with its findings.
+fn compared(special: Vec<(usize, SimulatedTest)>, config: OrderConfig) -> (u32, Vec<Finding>, OrderDetection) {
+    let mut suite = SimulatedSuite::new(150, special);
+    suite.files = 10;
+    let mut order = OrderDetection::new(OrderConfig { state: true, random: 2, ..config });
+    suite.run(&mut order);
+    (suite.executions, order.findings(Recordings::EMPTY), order)
+}
+
+#[test]
+fn tests_that_leave_no_state_need_no_followers() {
+    let quick = || OrderConfig { thorough: false, ..config() };
+    let (executions, findings, order) = compared(Vec::new(), quick());
+    let (of_all, _, all) = compared(Vec::new(), config());
+    assert!(executions * 10 < of_all, "{executions} of {of_all}");
+    assert_eq!((findings.len(), order.without_state(), all.without_state()), (0, 150, 0));
+    let pairs = order.coverage().unwrap().pairs.unwrap();
+    assert_eq!((pairs.covered, pairs.of, pairs.covered - pairs.by_state < 1000), (150 * 149, 150 * 149, true));
+    let pairs = all.coverage().unwrap().pairs.unwrap();
+    assert_eq!((pairs.covered, pairs.by_state), (150 * 149, 0));
+}
+
+#[test]
+fn every_test_runs_after_each_that_leaves_state() {
+    // The cleaner before the victim in the suite, and after it, hides the polluter in these orders.
+    let special = || {
+        vec![
+            (20, polluter("x")),
+            (69, cleaner("x")),
+            (70, victim(&["x"])),
+            (71, cleaner("x")),
+            (40, polluter("y")),
+            (39, brittle(&["y"])),
+            (100, SimulatedTest { crashes: true, ..SimulatedTest::default() }),
+            (101, SimulatedTest { skips: true, ..SimulatedTest::default() }),
+        ]
+    };
+    let (executions, findings, order) = compared(special(), OrderConfig { thorough: false, ..config() });
+    let found = |at: usize| {
+        let of_test = |one: &&Finding| one.test == named(at) && matches!(one.detail, unflake_model::Detail::Order(_));
+        dependence(findings.iter().find(of_test).unwrap()).culprits.clone()
+    };
+    assert_eq!((found(70), found(39)), (vec![names(&[20])], vec![names(&[40])]));
+    let pairs = order.coverage().unwrap().pairs.unwrap();
+    assert_eq!((pairs.covered, order.coverage().unwrap().left_out), (pairs.of, 2));
+    let (of_all, ..) = compared(special(), config());
+    assert!(executions * 3 < of_all, "{executions} of {of_all}");
 }
 
 #[test]
@@ -72,7 +121,7 @@ fn tests_that_cannot_be_combined_are_left_out_and_reported() {
     ];
     let mut order = OrderDetection::new(OrderConfig { random: 0, ..config() });
     SimulatedSuite::new(9, special).run(&mut order);
-    let pairs = Some(PairCount { covered: 42, of: 42 });
+    let pairs = Some(PairCount { covered: 42, by_state: 0, of: 42 });
     assert_eq!(order.coverage(), Some(Coverage { tests: 9, tried: 7, left_out: 2, pairs, complete: true }));
 }
 
@@ -240,9 +289,10 @@ fn only_true_relations_are_found_in_random_suites() {
 #[test]
 fn findings_are_true_and_pairs_are_never_missed() {
     let mut found_in_all = 0;
-    for seed in 0..40 {
+    for seed in 0..60 {
         let mut rng = SeededRng(seed);
-        let n = 5 + rng.below(40);
+        // In larger suites their state is compared.
+        let n = if seed < 40 { 5 + rng.below(40) } else { 65 + rng.below(30) };
         let special: Vec<(usize, SimulatedTest)> = (0..n)
             .filter_map(|at| {
                 let cell = format!("c{}", rng.below(4));
@@ -263,7 +313,9 @@ fn findings_are_true_and_pairs_are_never_missed() {
             })
             .collect();
         let mut suite = SimulatedSuite::new(n, special);
-        let findings = run_order(&mut suite, OrderConfig { thorough: false, ..config() });
+        let findings = run_order(&mut suite, OrderConfig { thorough: false, state: seed >= 40, ..config() });
+        let is_order = |one: &Finding| matches!(one.detail, unflake_model::Detail::Order(_));
+        let findings: Vec<Finding> = findings.into_iter().filter(is_order).collect();
         for finding in &findings {
             found_in_all += 1;
             let found = dependence(finding);
@@ -323,7 +375,7 @@ fn a_test_that_fails_where_another_file_is_loaded_is_no_brittle_one() {
         let found = dependence(&findings[0]);
         assert_eq!(found.kind, OrderKind::Victim);
         assert!([names(&[8]), names(&[9])].contains(&found.culprits[0]), "{fresh_by:?}: {:?}", found.culprits);
-        assert!(findings[0].sentence.starts_with("fails when the file of t"), "{}", findings[0].sentence);
+        assert!(findings[0].sentence.starts_with("fails when f4 is loaded (3 of 3"), "{}", findings[0].sentence);
     }
 }
 
@@ -380,7 +432,7 @@ fn a_runner_with_its_own_order_runs_selections_only() {
     };
     let (findings, coverage) = in_own_order(special(), config());
     assert_eq!(summary(&findings), expected);
-    assert_eq!(coverage.unwrap().pairs, Some(PairCount { covered: 66, of: 66 }));
+    assert_eq!(coverage.unwrap().pairs, Some(PairCount { covered: 66, by_state: 0, of: 66 }));
     for (at, one) in [(5, 0), (9, 1)] {
         assert_eq!(summary(&in_own_order(special(), requested(at)).0), expected[one..=one]);
     }

@@ -55,6 +55,7 @@ impl RandomAgent {
             for_directory: Vec::new(),
             by_function: Vec::new(),
             descriptive: Default::default(),
+            for_installation: Default::default(),
             ignore_case: false,
             unknown: Vec::new(),
         };

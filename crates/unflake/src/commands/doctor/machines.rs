@@ -36,8 +36,13 @@ impl AwaySession {
     }
 }
 
-/// The cluster as its own commands show it.
+/// The cluster as its own commands show it, or what a server says.
 pub(super) fn state(settings: &Settings) -> Result<String, String> {
+    if let Some(server) = machines::reapi(settings) {
+        let server = server.map_err(|error| error.to_string())?;
+        let state = server.state().map_err(|error| error.to_string())?;
+        return Ok(format!("{}, Remote Execution API {}", server.address, state.version));
+    }
     let state = machines::slurm(settings).state().map_err(|error| error.to_string())?;
     let (nodes, processors, idle) = (state.nodes, state.processors, state.idle);
     match nodes {
