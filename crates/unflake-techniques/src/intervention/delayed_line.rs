@@ -109,12 +109,13 @@ mod tests {
     use crate::stats::failure_rate::FailureCount;
     use unflake_model::{Cause, FactorDeclaration, FactorKind, declare_factors};
 
+    // Not the name of another test's factor: the first declaration of a name stays.
     static SCHEDULE: FactorDeclaration =
-        FactorDeclaration { name: "schedule", title: "schedule", at_lines: true, ..FactorDeclaration::EMPTY };
+        FactorDeclaration { name: "delayed-line", title: "schedule", at_lines: true, ..FactorDeclaration::EMPTY };
 
     fn schedule(setting: &str) -> Finding {
         declare_factors([&SCHEDULE]);
-        let factor = FactorKind::named("schedule").unwrap().set(setting).unwrap();
+        let factor = FactorKind::named("delayed-line").unwrap().set(setting).unwrap();
         let influence = Influence {
             kind: "schedule".into(),
             confidence: Confidence::Proven,
