@@ -117,8 +117,8 @@ mod tests {
     use crate::simulation::{attempt, listed};
 
     static DELAYS: FactorDeclaration = FactorDeclaration {
-        name: "delays",
-        title: "delays",
+        name: "pauses",
+        title: "pauses",
         phrase: FactorPhrase::When(|_, _| "when delayed".to_owned()),
         ..FactorDeclaration::EMPTY
     };
@@ -176,13 +176,13 @@ mod tests {
     #[test]
     fn tests_that_meet_rarely_are_tried_with_delays() {
         declare_factors([&DELAYS]);
-        let delays = FactorKind::named("delays").unwrap().set("20ms").unwrap();
+        let delays = FactorKind::named("pauses").unwrap().set("20ms").unwrap();
         let worlds = || vec![World::of(vec![delays.clone()])];
         let beside = |all: &[&str], at_once| at_once > 1 && all.contains(&"t03");
         let (found, _) = tried_in(worlds(), 9, |all, at_once, is_delayed| is_delayed && beside(all, at_once));
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.sentence.contains("as t03 in one process, when delayed: "), "{}", finding.sentence);
-        assert_eq!(finding.replays[0].under.options(), ["--delays=20ms"]);
+        assert_eq!(finding.replays[0].under.options(), ["--pauses=20ms"]);
         // A limit on time that delays exceed is not blamed on others.
         assert_eq!(tried_in(worlds(), 9, |_, _, is_delayed| is_delayed).0, []);
         let (found, _) = tried_in(worlds(), 9, |all, at_once, _| beside(all, at_once));
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn in_a_large_program_tests_are_tried_with_delays_only() {
         declare_factors([&DELAYS]);
-        let delays = FactorKind::named("delays").unwrap().set("20ms").unwrap();
+        let delays = FactorKind::named("pauses").unwrap().set("20ms").unwrap();
         let beside = |all: &[&str], at_once| at_once > 1 && all.contains(&"t70");
         let worlds = vec![World::of(vec![delays])];
         let (found, _) = tried_in(worlds, 90, |all, at_once, is_delayed| {
