@@ -10,6 +10,10 @@ use crate::{Recordings, Technique};
 
 /// How often all other tests of the program are tried.
 const ROUNDS: u32 = 1;
+/// So many other tests leave time for one round: that with delays.
+const MANY: usize = 64;
+/// How many times its time it may take to find which of the tests disturbs it, where some do.
+const LONGER: f64 = 3.0;
 /// Only the number of tests decides here how many run at the same time.
 const THREADS: u32 = 2;
 
@@ -17,6 +21,8 @@ pub(crate) struct CompanyTrial {
     test: TestId,
     company: Company,
     budget: Budget,
+    /// Until when a failure is examined.
+    longer: Budget,
     rounds: u32,
     sessions: u32,
     listed: Vec<Test>,
@@ -28,7 +34,8 @@ impl CompanyTrial {
     /// `delayed`: worlds in which waits, starts of threads and changes of what they share take longer.
     pub(crate) fn new(test: TestId, delayed: Vec<World>, seconds: f64) -> Self {
         let (company, budget) = (Company::new(THREADS, 1), Budget::new(seconds));
-        Self { test, company, budget, rounds: 0, sessions: 0, listed: Vec::new(), delayed }
+        let longer = Budget::new(seconds * LONGER);
+        Self { test, company, budget, longer, rounds: 0, sessions: 0, listed: Vec::new(), delayed }
     }
 
     /// All tests again in the other worlds, where only what runs there counts. False: that has been done,
@@ -69,6 +76,7 @@ impl Technique for CompanyTrial {
             }
             Event::AttemptEnded(attempt) => {
                 self.budget.observe(attempt);
+                self.longer.observe(attempt);
                 self.company.observe(attempt);
             }
             _ => {}
@@ -78,14 +86,16 @@ impl Technique for CompanyTrial {
     fn next_sessions(&mut self, _: Recordings<'_>) -> Vec<Session> {
         self.company.batch_ended();
         loop {
-            if self.budget.is_exhausted() {
+            let budget = if self.company.has_failed() { &self.longer } else { &self.budget };
+            if budget.is_exhausted() {
                 return Vec::new();
             }
             let sessions = self.examinations();
             if !sessions.is_empty() {
                 return sessions;
             }
-            if self.rounds < ROUNDS {
+            let skips_plain = !self.delayed.is_empty() && self.company.companions(&self.test) > MANY;
+            if self.rounds < ROUNDS && !skips_plain {
                 self.rounds += 1;
                 self.company.suspect(&self.test);
             } else if !self.start_delayed() {
@@ -177,6 +187,19 @@ mod tests {
         assert_eq!(tried_in(worlds(), 9, |_, _, is_delayed| is_delayed).0, []);
         let (found, _) = tried_in(worlds(), 9, |all, at_once, _| beside(all, at_once));
         assert!(found[0].replays[0].under.factors.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn in_a_large_program_tests_are_tried_with_delays_only() {
+        declare_factors([&DELAYS]);
+        let delays = FactorKind::named("pauses").unwrap().set("20ms").unwrap();
+        let beside = |all: &[&str], at_once| at_once > 1 && all.contains(&"t70");
+        let worlds = vec![World::of(vec![delays])];
+        let (found, _) = tried_in(worlds, 90, |all, at_once, is_delayed| {
+            assert!(is_delayed);
+            beside(all, at_once)
+        });
+        assert!(found[0].sentence.contains("at the same time as t70"), "{found:?}");
     }
 
     #[test]

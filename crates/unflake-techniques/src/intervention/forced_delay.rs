@@ -113,16 +113,28 @@ impl Technique for DelayIntervention {
     }
 }
 
-/// The thread in which the test fails, or else the first one.
+/// The thread in which the test fails, or else the one that executes most lines of tests: a test harness
+/// is in another one.
 pub(crate) fn own_thread(points: &[DelayPoint], failures: &[Failure]) -> String {
     let places: Vec<(&str, u32)> =
         failures.iter().filter_map(|seen| Some((seen.file.as_deref()?, seen.line?))).collect();
     let is_there = |point: &&DelayPoint| {
         places.iter().any(|(file, line)| *line == point.line.line && same_file(file, &point.line.file))
     };
-    let in_test = |point: &&DelayPoint| is_test_file(&point.line.file);
-    let own = points.iter().find(is_there).or_else(|| points.iter().find(in_test)).or(points.first());
-    own.map_or(String::new(), |point| point.thread.clone())
+    if let Some(point) = points.iter().find(is_there) {
+        return point.thread.clone();
+    }
+    let mut threads: Vec<(&str, usize)> = Vec::new();
+    for DelayPoint { line, thread, .. } in points {
+        let lines = usize::from(is_test_file(&line.file));
+        match threads.iter_mut().find(|(other, _)| other == thread) {
+            Some((_, count)) => *count += lines,
+            None => threads.push((thread, lines)),
+        }
+    }
+    // Of several the first one, which started the others.
+    let most = threads.iter().rev().max_by_key(|(_, lines)| *lines);
+    most.map_or(String::new(), |(thread, _)| (*thread).to_owned())
 }
 
 /// How the test ended with a delay.
@@ -155,9 +167,11 @@ impl DelayTrial {
             };
             let (nearest, others): (Vec<usize>, Vec<usize>) =
                 tried.into_iter().partition(|at| self.is_near(*at) && self.points[*at].point.thread == own);
+            let (nearest, nearest_each): (Vec<usize>, Vec<usize>) =
+                nearest.into_iter().partition(|at| !self.points[*at].each);
             let mut ended = Vec::new();
             // The lines of the test itself often suffice.
-            for some in [nearest, others] {
+            for some in [nearest, nearest_each, others] {
                 ended.extend(self.repeated(self.probe(&some, milliseconds).await, milliseconds).await);
                 for candidate in self.candidates(&ended, &own).into_iter().take(CANDIDATES) {
                     if let Some(found) = self.confirmed(candidate, &ended, milliseconds, &own).await {

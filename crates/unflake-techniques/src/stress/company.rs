@@ -201,6 +201,20 @@ impl Company {
         }
     }
 
+    /// How many other tests its program has.
+    pub(crate) fn companions(&self, test: &TestId) -> usize {
+        let program = self.at.get(test).and_then(|at| self.programs.iter().find(|tests| tests.contains(at)));
+        program.map_or(0, |tests| tests.len() - 1)
+    }
+
+    /// Whether a test that passes alone has failed beside others, and which of them it was is not known.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.suspects.iter().any(|suspect| {
+            let has_failed = suspect.beside_many.failed > 0 || suspect.beside.values().any(|count| count.failed > 0);
+            has_failed && suspect.alone.failed == 0 && !matches!(suspect.stage, Stage::Over(_))
+        })
+    }
+
     /// Sessions that examine the suspects.
     pub(crate) fn examinations(&mut self, mut id: impl FnMut() -> SessionId) -> Vec<Session> {
         let mut sessions = Vec::new();

@@ -192,3 +192,19 @@ fn a_wait_that_changes_nothing_is_not_named() {
     let found = run(config, &mut |setting| needs_the_other_thread(setting, 5));
     assert_eq!(place(&found[0]), ("src/b.rs", 22));
 }
+
+#[test]
+fn the_thread_of_the_test_is_not_that_of_its_harness() {
+    let mut config = config((0, 12), &[]);
+    let lines = (2..=6).map(|line| point("tests/a.rs", line, "main.0"));
+    config.points = std::iter::once(point("tests/a.rs", 1, "main")).chain(lines).collect();
+    config.points.extend((1..=40).map(|line| point("src/b.rs", line, "main.0.0")));
+    let mut runs = 0;
+    let found = run(config, &mut |setting| {
+        runs += 1;
+        (delay(setting)?.1 == "main.0" && delay(setting)?.0 == 3).then_some(6)
+    });
+    assert_eq!(place(&found[0]), ("tests/a.rs", 3));
+    assert!(found[0].sentence.contains("the test fails when it is this much slower here"), "{}", found[0].sentence);
+    assert!(runs < 40, "{runs}");
+}

@@ -56,8 +56,10 @@ const MAX_RUNS: u32 = 1000;
 const CHECKED: usize = 4;
 const CHECKS: u32 = 3;
 const SLOW: Duration = Duration::from_secs(30);
-/// Delays where tests run at the same time: half of what can be delayed, by several seeds.
-const DELAYS: [&str; 4] = ["20ms/2@1", "20ms/2@2", "20ms/2@3", "20ms/2@4"];
+/// How many times as many runs of a single delayed thread may take place at once.
+const SLEEPING: usize = 3;
+/// Delays where tests run at the same time. A test that changes a lot needs few of them, or it is always last.
+const DELAYS: [&str; 4] = ["20ms/2@1", "20ms/12@2", "20ms/4@3", "20ms/12@4"];
 const INTERRUPTED: &str = "interrupted; the findings until then are complete";
 /// With fewer seconds left no further run is started.
 const SHORTEST: f64 = 2.0;
@@ -451,7 +453,10 @@ impl DiagnosisRequest<'_> {
         if points.is_empty() || seconds < SHORTEST || was_interrupted() {
             return Ok(costs);
         }
-        let launch = Launch { suite: false, time: settings::engine_limit(seconds), ..launch };
+        // Delayed threads sleep.
+        let starts_slowly = self.settings.runner().can(|runner| runner.slow_starts);
+        let jobs = launch.jobs * if names_threads && !starts_slowly { SLEEPING } else { 1 };
+        let launch = Launch { suite: false, jobs, time: settings::engine_limit(seconds), ..launch };
         let failures = failures_alone(&record.attempts, test);
         let config = DelayInterventionConfig {
             test: test.clone(),
