@@ -263,7 +263,8 @@ fn help_lists_commands_in_groups() {
                 filter       Find assertions that vary without a change
     History     history      Show, import, score and copy test results
                 quarantine   Quarantine known failures, with owner and expiry date
-                serve        Show the history as web pages on this machine
+                serve        Show the history as web pages, here or for a team
+                token        Create, list and revoke tokens for `unflake serve`
                 report       Write reports: HTML, a review comment, an issue
     Tools       under        Run a command under another date, seed, load, …
                 replay       Run the named tests in this order, in one session
