@@ -129,6 +129,8 @@ fn found_dependence(finding: &Value, expected: &[ExpectedDependence]) -> Option<
     let [test, technique, kind] = ["test", "technique", "kind"].map(word);
     if technique == "state" {
         let paths = finding["cells"].as_array().into_iter().flatten().map(|cell| cell["path"].as_str().unwrap());
+        // Its number depends on what else is open.
+        let paths = paths.map(|path| if path.starts_with("descriptor ") { "descriptor N" } else { path });
         let have_names = expected.is_none_or(|expected| expected.cells.is_some());
         let cells: Option<BTreeSet<&str>> = have_names.then(|| paths.collect());
         let matters = expected.is_none_or(|expected| expected.state.as_deref() != Some("any"));
