@@ -154,7 +154,7 @@ fn older_tables_are_migrated_by_their_owner_only() {
     // The tables of version 5.
     server().ask(&format!(
         "DROP TABLE {schema}.finding, {schema}.prepared, {schema}.feedback, {schema}.body, {schema}.renamed, {schema}.test_file,
-             {schema}.world, {schema}.shard, {schema}.split;
+             {schema}.world, {schema}.shard, {schema}.split, {schema}.token, {schema}.audit;
          ALTER TABLE {schema}.run DROP COLUMN origin;
          ALTER TABLE {schema}.event RENAME TO told;
          ALTER INDEX {schema}.event_by_run RENAME TO told_by_run;
