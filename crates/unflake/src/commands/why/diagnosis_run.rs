@@ -135,7 +135,10 @@ impl DiagnosisRequest<'_> {
         if can_go_on() && spent.is_next(DiagnosisStep::Divergence) {
             self.at_lines(&first, &left, &can_go_on, &mut spent, &mut record)?;
         }
+        let is_proven =
+            |record: &Gathered| record.findings.iter().any(|found| found.confidence() == Some(Confidence::Proven));
         let mut is_second = false;
+        let had_proof = is_proven(&record);
         while can_go_on() && !is_explained(&record) {
             if spent.untried.is_empty() {
                 // What is left of the budget belongs to the steps whose part of it was too small.
@@ -156,6 +159,18 @@ impl DiagnosisRequest<'_> {
             record.absorb(later);
             spent.untried = again.steps_left();
             spent.cut_short.extend(again.cut_short());
+        }
+        let worth = left() > SHARE_OF_SECOND_TRY * self.seconds;
+        if can_go_on() && worth && !is_proven(&record) && spent.cut_short.contains(&DiagnosisStep::Seeds) {
+            // Failures that traces met by chance name a line. Only a seed that fails every time proves it.
+            let (later, again) = self.untraced(&known, Some(vec![DiagnosisStep::Seeds]), left())?;
+            spent.costs.extend(again.costs());
+            record.absorb(later);
+        }
+        // Neither a seed nor a world names a line.
+        let can_compare = !compared_worlds(&record).is_empty() || !self.compared_seeds(&record).is_empty();
+        if can_go_on() && !had_proof && can_compare {
+            self.at_lines(&first, &left, &can_go_on, &mut spent, &mut record)?;
         }
         if is_explained(&record) {
             spent.untried.clear();
