@@ -305,7 +305,7 @@ def count(project, base, arguments):
         original = path.read_text()
         if text == original:
             continue
-        # Bytecode is kept, and is told from stale one by the second of the file's time and its size.
+        # Bytecode is kept; Python takes it for stale by the second of the file's time and by its size.
         time += 2
         path.write_text(text)
         os.utime(path, (time, time))

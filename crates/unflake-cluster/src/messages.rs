@@ -22,7 +22,7 @@ pub(crate) struct JobFile {
     pub(crate) options: Vec<String>,
     /// Where a node keeps inputs, and the files of a worker while it runs. None: the usual place.
     pub(crate) node_directory: Option<PathBuf>,
-    /// The orders of a worker are complete when it starts, and nobody watches it.
+    /// The orders of a worker are complete when it starts, and no pool watches it.
     pub(crate) has_one_order: bool,
 }
 

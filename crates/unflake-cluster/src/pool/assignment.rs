@@ -368,7 +368,7 @@ mod tests {
         all.add(1, sessions(0..6));
         assert_eq!(ids(all.next_batch(1, 1, 1, NOW)), [0, 1, 2]);
         all.lost(1, "killed");
-        assert_eq!(ids(all.next_batch(2, 1, 1, NOW)), [0, 1, 2], "nobody knows which it was");
+        assert_eq!(ids(all.next_batch(2, 1, 1, NOW)), [0, 1, 2], "which one it was is unknown");
         all.lost(2, "killed");
         assert_eq!(ids(all.next_batch(3, 1, 1, NOW)), [0]);
         assert_eq!(ids(all.next_batch(4, 1, 1, NOW)), [1]);

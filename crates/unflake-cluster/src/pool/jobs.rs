@@ -39,7 +39,7 @@ pub(crate) trait JobSystem: Send {
         Duration::from_secs(1)
     }
 
-    /// Whether the process of a worker has one order, with nobody who watches it.
+    /// Whether the process of a worker has one order, and no pool watches it.
     fn has_one_order(&self) -> bool {
         false
     }

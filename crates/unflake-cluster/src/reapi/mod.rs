@@ -1,6 +1,6 @@
 //! The Remote Execution API v2: each order of sessions is one action of a server that speaks it.
 //!
-//! An action has no directory in common with anybody and nobody to speak with while it runs. So a
+//! An action shares no directory with the run and cannot exchange messages while it runs. So a
 //! worker of the pool is here a task of this process, which makes an action of each order that the
 //! pool gives it (`orders.rs`), and hands on the events that the action brings back. What is sent is
 //! a tree of files by their hashes (`store.rs`, `tree.rs`).

@@ -11,7 +11,7 @@ use crate::database::{Result, Row};
 use crate::enum_columns::EnumName;
 use crate::{AuditEntry, Store, StoreError};
 
-/// What somebody may do with the history.
+/// What the owner of a token may do with the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessRole {

@@ -25,12 +25,12 @@ pub(super) struct Access {
 /// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// As the audit log names them. None: somebody on this machine.
+    /// As the audit log names them. None: a user of this machine.
     pub(super) name: Option<String>,
     pub(super) role: AccessRole,
 }
 
-/// Why nobody may do anything.
+/// Why access is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger {
     /// They may sign in.

@@ -15,7 +15,7 @@ use crate::history::recorder;
 
 const DAYS: i64 = 14;
 
-/// One form that somebody sent.
+/// One submitted form.
 struct Form<'a> {
     request: &'a Request,
     caller: &'a Caller,

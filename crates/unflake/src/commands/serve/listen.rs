@@ -47,7 +47,7 @@ impl Listening {
         Ok(Self { address, tls, proxies })
     }
 
-    /// Everyone on this machine reads, and nobody else connects.
+    /// Every user of this machine may read; other machines cannot connect.
     pub(super) fn is_local(&self) -> bool {
         self.address.ip().is_loopback() && self.tls.is_none() && self.proxies.is_none()
     }
